@@ -1,0 +1,47 @@
+# `make run` and `make test` need only Python 3.11+ and make; everything else is set up here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint bench venv lock messages password screenshots
+
+run: $(VENV)/.runtime
+	@exec $(BIN)/python manage.py up
+
+test: $(VENV)/.development
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.development
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.lint
+
+bench: $(VENV)/.development
+	$(BIN)/python -m tests.bench
+
+venv: $(VENV)/.development
+
+$(VENV)/.runtime: requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.development: requirements-dev.lock $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Needs uv; writes no index address into the files.
+lock:
+	uv pip compile pyproject.toml --extra oidc --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.lock
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements.lock -q -o requirements-dev.lock
+
+messages: $(VENV)/.development
+	$(BIN)/python manage.py messages
+
+password: $(VENV)/.runtime
+	@$(BIN)/python manage.py password
+
+screenshots: $(VENV)/.development
+	$(BIN)/python -m tests.screenshots

@@ -1,0 +1,13 @@
+"""The Celery application. Each slice's tasks.py is found by name; the beat schedule is code, below."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("rackrent")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telemetry"])

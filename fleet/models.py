@@ -1,0 +1,7 @@
+"""Only what Django needs to find the models of every slice. Import them from the slice; name them by string in foreign keys."""
+
+from __future__ import annotations
+
+from fleet.inventory.models import *  # noqa: F403
+from fleet.teams.models import *  # noqa: F403
+from fleet.telemetry.models import *  # noqa: F403

@@ -1,0 +1,62 @@
+"""Registries that pages are composed from. A slice registers what it shows when the app is ready; pages know no slice.
+
+Every entry is a callable that takes the request (and what the page is about) and returns a context, so that a page
+makes no query for a panel it does not draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+Context = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A part of a page: the template that draws it and the function that fills it (None = nothing to show)."""
+
+    name: str
+    template: str
+    context: Callable[..., Context | None]
+    order: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NavItem:
+    """An entry of the rail. `url_name` takes the team's slug; `icon` names a symbol of templates/components/icons."""
+
+    name: str
+    label: Any
+    url_name: str
+    icon: str
+    order: int = 100
+    # Under 640 px only four entries fit; the rest lie behind "More".
+    far: bool = False
+
+
+@dataclass
+class Registry(Generic[T]):
+    """Ordered by `order`, then by registration; a name taken twice is a programming error."""
+
+    entries: dict[str, T] = field(default_factory=dict)
+
+    def register(self, entry: T) -> T:
+        name = entry.name  # type: ignore[attr-defined]
+        if name in self.entries:
+            raise ValueError(f"{name!r} is registered already")
+        self.entries[name] = entry
+        return entry
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(sorted(self.entries.values(), key=lambda entry: entry.order))  # type: ignore[attr-defined]
+
+
+navigation: Registry[NavItem] = Registry()
+strip_figures: Registry[Panel] = Registry()
+overview_panels: Registry[Panel] = Registry()
+machine_panels: Registry[Panel] = Registry()
+# context(request, instance, since, until) -> {"entries": [TimelineEntry, …]}
+timeline_sources: Registry[Panel] = Registry()

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponseBase
+
+from fleet.teams.access import membership_in
+
+
+class TeamMiddleware:
+    """Turns the `team_slug` of an address into `request.team` and `request.membership`, or into 404."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        request.team = request.membership = None  # type: ignore[attr-defined]
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        slug = kwargs.pop("team_slug", None)
+        if slug is None or not request.user.is_authenticated:
+            return
+        membership = membership_in(user=request.user, slug=slug)
+        if membership is None:
+            raise Http404
+        request.membership, request.team = membership, membership.team  # type: ignore[attr-defined]

@@ -1,0 +1,92 @@
+"""The cast and the fixtures of every test: alice owns the team `acme`, bob operates and vera views there, charlie must see nothing of it."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from fleet.inventory.models import GPU, Instance, ProviderAccount
+from fleet.providers.base import Billing, InstanceState
+from fleet.teams.models import Membership, Project, Role, Team, User
+
+
+@pytest.fixture
+def acme(db) -> Team:
+    return Team.objects.create(name="Acme", slug="acme")
+
+
+@pytest.fixture
+def rival(db) -> Team:
+    return Team.objects.create(name="Rival", slug="rival")
+
+
+def member(name: str, team: Team, role: Role) -> User:
+    user = User.objects.create_user(name, f"{name}@example.org", "correct horse")
+    Membership.objects.create(team=team, user=user, role=role)
+    return user
+
+
+@pytest.fixture
+def alice(acme: Team) -> User:
+    return member("alice", acme, Role.ADMIN)
+
+
+@pytest.fixture
+def bob(acme: Team) -> User:
+    return member("bob", acme, Role.OPERATOR)
+
+
+@pytest.fixture
+def vera(acme: Team) -> User:
+    return member("vera", acme, Role.VIEWER)
+
+
+@pytest.fixture
+def charlie(rival: Team) -> User:
+    return member("charlie", rival, Role.ADMIN)
+
+
+@pytest.fixture
+def as_user():
+    """as_user(alice) is a browser in which alice is signed in."""
+
+    def sign_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return sign_in
+
+
+@pytest.fixture
+def account(acme: Team) -> ProviderAccount:
+    return ProviderAccount.objects.create(team=acme, kind="manual", name="By hand")
+
+
+@pytest.fixture
+def project(acme: Team) -> Project:
+    return Project.objects.create(team=acme, name="Vision", slug="vision")
+
+
+@pytest.fixture
+def make_instance(account: ProviderAccount):
+    """make_instance(name="train-01", gpus=2) is a running machine of acme with that many GPUs."""
+
+    def make(*, name: str = "train-01", gpus: int = 0, **fields: object) -> Instance:
+        defaults: dict[str, object] = {
+            "team": account.team,
+            "account": account,
+            "external_id": name,
+            "state": InstanceState.RUNNING,
+            "raw_state": "running",
+            "billing": Billing.FULL,
+            "managed": True,
+        }
+        instance = Instance.objects.create(name=name, gpu_count=gpus, **{**defaults, **fields})
+        GPU.objects.bulk_create(
+            GPU(instance=instance, uuid=f"GPU-{instance.pk:04}-{index}", index=index, name="NVIDIA H100 80GB HBM3")
+            for index in range(gpus)
+        )
+        return instance
+
+    return make
