@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "fleet.pages.middleware.TimeZoneMiddleware",
     "fleet.teams.middleware.TeamMiddleware",
     "axes.middleware.AxesMiddleware",
 ]

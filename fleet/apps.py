@@ -8,3 +8,8 @@ class FleetConfig(AppConfig):
     name = "fleet"
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = _("Fleet")
+
+    def ready(self) -> None:
+        from fleet.pages.register import register_panels as register_pages
+
+        register_pages()

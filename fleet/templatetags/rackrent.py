@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
+from fleet import formats as figures
 from fleet.panels import Panel
+from fleet.states import GpuState
+from fleet.words import state_word
 
 register = template.Library()
+# After so many reading periods without a new one, a figure looks old.
+OLD_AFTER_PERIODS = 3
+
+register.filter("bytes", figures.bytes_text)
+register.filter("rate", figures.rate_text)
+register.filter("amounts", figures.amounts_text)
+register.filter("duration", figures.duration_text)
 
 
 @register.simple_tag(takes_context=True)
@@ -36,3 +50,76 @@ def icon(name: str) -> SafeString:
     return format_html(
         '<svg class="i" viewBox="0 0 20 20" aria-hidden="true"><use href="{}#{}"/></svg>', static("img/icons.svg"), name
     )
+
+
+@register.simple_tag
+def age(moment: datetime | None, period_seconds: float = 0, label: str = "") -> SafeString:
+    """How old a figure is; past three reading periods it looks old. Period 0: it never grows old. None: "never".
+
+    The page's script keeps it ticking; `label` stands before the age ("prices 9 min").
+    """
+    if moment is None:
+        return format_html('<span class="age old">{}</span>', _("never"))
+    seconds = (timezone.now() - moment).total_seconds()
+    old = 0 < period_seconds * OLD_AFTER_PERIODS < seconds
+    return format_html(
+        '<time class="age{}" datetime="{}" data-period="{}" data-label="{}" title="{}">{}{}</time>',
+        " old" if old else "",
+        moment.isoformat(),
+        f"{period_seconds:g}",
+        label,
+        formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"),
+        f"{label} " if label else "",
+        figures.age_text(seconds),
+    )
+
+
+@register.simple_tag
+def clock(moment: datetime, style: str = "H:i") -> SafeString:
+    """A moment in the reader's time zone, with the exact one behind it."""
+    local = timezone.localtime(moment)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        formats.date_format(local, "DATETIME_FORMAT"),
+        formats.date_format(local, style),
+    )
+
+
+@register.simple_tag
+def current_zone() -> str:
+    """The IANA name of the zone that times on this page are in."""
+    return timezone.get_current_timezone_name()
+
+
+@register.simple_tag
+def mark(state: GpuState | str) -> SafeString:
+    """The drawing of a state; the word stands beside it."""
+    return format_html('<i class="gpu" data-s="{}"></i>', GpuState(state).value)
+
+
+@register.simple_tag
+def badge(state: GpuState | str, words: str = "") -> SafeString:
+    """Mark and word of a state."""
+    known = GpuState(state)
+    return format_html(
+        '<span class="badge" data-s="{0}"><i class="gpu" data-s="{0}"></i>{1}</span>',
+        known.value,
+        words or state_word(known),
+    )
+
+
+@register.simple_tag
+def unknown(word: str = "") -> SafeString:
+    """What is not known: hatched, never a zero."""
+    return format_html('<span class="unk"><span>{}</span></span>', word or _("unknown"))
+
+
+@register.filter
+def money(amount: Decimal | None, currency: str = "USD") -> str:
+    return figures.UNKNOWN if amount is None else figures.money_text(amount, currency)
+
+
+@register.filter("state_word")
+def state_word_of(state: GpuState | str) -> str:
+    return state_word(GpuState(state))

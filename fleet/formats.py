@@ -1,0 +1,79 @@
+"""How figures read: ages, durations, money, bytes, rates. Pure text; the same in every language but for its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+
+UNKNOWN = "—"
+# Signs that read without doubt; other currencies show their ISO code.
+SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "CNY": "¥"}
+CENT = Decimal("0.01")
+AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+DECIMAL_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
+
+
+def age_text(seconds: float) -> str:
+    """One number and one unit: "25 s", "14 min", "5 h", "3 d"."""
+    whole = max(0, int(seconds))
+    for size, unit in AGE_UNITS:
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def duration_text(seconds: float) -> str:
+    """Two units where the second still matters: "47 min", "6 h 12 min", "14 d 4 h"."""
+    minutes = max(0, int(seconds)) // 60
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"{days} d {hours} h" if hours and days < 30 else f"{days} d"
+    if hours:
+        return f"{hours} h {minutes % 60:02} min"
+    return f"{minutes} min" if minutes else f"{max(0, int(seconds))} s"
+
+
+def sign_of(currency: str) -> str:
+    return SIGNS.get(currency, f"{currency} ")
+
+
+def money_text(amount: Decimal, currency: str = "USD") -> str:
+    """With cents: "$1,234.56". Under ten cents with four places, so that a cheap disk is not shown as free."""
+    places = Decimal("0.0001") if 0 < abs(amount) < Decimal("0.01") else CENT
+    rounded = abs(amount).quantize(places, ROUND_HALF_UP)
+    return f"{'-' if amount < 0 else ''}{sign_of(currency)}{rounded:,}"
+
+
+def amounts_text(amounts: Mapping[str, Decimal]) -> str:
+    """Every currency by itself, largest first: money is never added across currencies."""
+    ordered = sorted(amounts.items(), key=lambda item: item[1], reverse=True)
+    return " + ".join(money_text(amount, currency) for currency, amount in ordered)
+
+
+def scaled(value: float, base: int, units: tuple[str, ...]) -> tuple[float, str]:
+    for unit in units[:-1]:
+        if abs(value) < base:
+            return value, unit
+        value /= base
+    return value, units[-1]
+
+
+def number_text(value: float) -> str:
+    """Three significant digits without an exponent: "0.31", "9.8", "62.4", "512"."""
+    if value == 0:
+        return "0"
+    places = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{places}f}"
+
+
+def bytes_text(count: float) -> str:
+    """Memory and files, in powers of 1024: "62.4 GiB"."""
+    value, unit = scaled(float(count), 1024, BINARY_UNITS)
+    return f"{number_text(value)} {unit}"
+
+
+def rate_text(bytes_per_second: float) -> str:
+    """Transfer rates, in powers of 1000: "1.9 GB/s"."""
+    value, unit = scaled(float(bytes_per_second), 1000, DECIMAL_UNITS)
+    return f"{number_text(value)} {unit}"

@@ -1,0 +1,51 @@
+/* Dialogs, toasts, copying, menus. All by delegation, so that parts swapped in later work too. */
+export function say(text) {
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  toast.textContent = text;
+  document.querySelector(".toasts")?.append(toast);
+  setTimeout(() => toast.remove(), 5000);
+}
+
+async function copy(button) {
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    say(button.dataset.copied || "✓");
+  } catch {
+    /* No clipboard on plain http or without permission: select the text beside the button instead. */
+    const text = button.parentElement.querySelector("code");
+    if (text) getSelection().selectAllChildren(text);
+  }
+}
+
+const closeMenus = (except) =>
+  document.querySelectorAll(".menu[open], .rail details[open]").forEach((menu) => {
+    if (menu !== except) menu.open = false;
+  });
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest("[data-open]");
+  if (opener) document.getElementById(opener.dataset.open)?.showModal();
+  const copier = event.target.closest("[data-copy]");
+  if (copier) copy(copier);
+  closeMenus(event.target.closest("details"));
+});
+
+document.addEventListener("input", (event) => {
+  const expected = event.target.dataset?.confirm;
+  if (expected === undefined) return;
+  event.target.form.querySelector(".risk.solid").disabled = event.target.value !== expected;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    document.querySelector(".menu[open] > summary, .rail details[open] > summary")?.focus();
+    closeMenus(null);
+  }
+  const typing = /INPUT|TEXTAREA|SELECT/.test(event.target.tagName);
+  const search = document.getElementById("q");
+  if (event.key === "/" && !typing && search) {
+    event.preventDefault();
+    search.focus();
+  }
+});
