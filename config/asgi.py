@@ -1,12 +1,30 @@
-"""One ASGI application for the three things the web process serves: pages and API, websockets, ingest."""
+"""One ASGI application for all that the web process serves: static files, health, pages and API, websockets, ingest."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from channels.routing import ProtocolTypeRouter
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-application = ProtocolTypeRouter({"http": get_asgi_application()})
+# Sets Django up, which the imports below need.
+django = get_asgi_application()
+
+from config.health import healthz  # noqa: E402
+from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
+
+
+def beside(applications: Mapping[str, Application], otherwise: Application) -> Application:
+    """HTTP requests for exactly these paths go to their application, everything else to `otherwise`."""
+
+    async def route(scope: Scope, receive: Receive, send: Send) -> None:
+        found = applications.get(scope["path"]) if scope["type"] == "http" else None
+        await (found or otherwise)(scope, receive, send)
+
+    return route
+
+
+application = StaticFiles(beside({"/healthz": healthz}, ProtocolTypeRouter({"http": django})))

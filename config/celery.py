@@ -11,3 +11,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("rackrent")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telemetry"])
+
+# A run that is late by its whole interval is worth nothing: `expires` drops it instead of letting a backlog grow.
+app.conf.beat_schedule = {
+    "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
+}

@@ -11,17 +11,35 @@ from django.utils.translation import gettext_lazy as _
 from psycopg.conninfo import conninfo_to_dict
 
 from config.env import env_bool, env_int, env_list, env_secret, env_str
+from config.installation import Installation
+from config.reach import own_hosts
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
 
-DEBUG = env_bool("DEBUG", False)
-SECRET_KEY = env_secret("SECRET_KEY")
-# Newest first: the first key encrypts, all of them decrypt (fleet/inventory/credentials.py).
-CREDENTIAL_KEYS = [key for key in env_secret("CREDENTIAL_KEYS").split(",") if key]
+INSTALLATION = Installation(BASE_DIR)
+DATABASE_URL = env_secret("DATABASE_URL")
+REDIS_URL = env_secret("REDIS_URL")
+# A machine that brings neither has its own PostgreSQL and Valkey (config/embedded), and keys generated at the first start.
+EMBEDDED_DATABASE, EMBEDDED_BROKER = not DATABASE_URL, not REDIS_URL
 
+DEBUG = env_bool("DEBUG", False)
+SECRET_KEY = env_secret("SECRET_KEY") or (INSTALLATION.secret_key if EMBEDDED_DATABASE else "")
+# Newest first: the first key encrypts, all of them decrypt (fleet/inventory/credentials.py).
+CREDENTIAL_KEYS = [
+    key.strip()
+    for key in (env_secret("CREDENTIAL_KEYS") or (INSTALLATION.credential_keys if EMBEDDED_DATABASE else "")).split(",")
+    if key.strip()
+]
+
+RACKRENT_HOST = env_str("RACKRENT_HOST", "127.0.0.1")
+RACKRENT_PORT = env_int("RACKRENT_PORT", 8400, low=1, high=65535)
+# Where the other processes of this installation reach the web process.
+WEB_URL = env_str("WEB_URL", f"http://127.0.0.1:{RACKRENT_PORT}").rstrip("/")
+# Where people and rented machines reach it; "" = only this machine does.
 PUBLIC_URL = env_str("PUBLIC_URL").rstrip("/")
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+DEADMAN_URL = env_secret("DEADMAN_URL")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS") or own_hosts(public_url=PUBLIC_URL, bind_host=RACKRENT_HOST)
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 # Whether requests come through HTTPS; everything that needs it follows from PUBLIC_URL.
 USES_HTTPS = PUBLIC_URL.startswith("https://")
@@ -35,7 +53,6 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "django.contrib.postgres",
@@ -52,7 +69,6 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -100,13 +116,21 @@ def database(url: str) -> dict[str, Any]:
     return {"ENGINE": "django.db.backends.postgresql", "OPTIONS": options, **settings}
 
 
-DATABASE_URL = env_secret("DATABASE_URL")
-REDIS_URL = env_secret("REDIS_URL")
+if EMBEDDED_DATABASE:
+    DATABASE_URL = INSTALLATION.postgres.url
 CELERY_BROKER_URL = env_secret("CELERY_BROKER_URL", REDIS_URL)
+if EMBEDDED_BROKER:
+    REDIS_URL, CELERY_BROKER_URL = INSTALLATION.valkey.url, INSTALLATION.valkey.celery_url
 DATABASES = {"default": database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 3},
+    }
+}
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
@@ -119,6 +143,8 @@ CELERY_TASK_TIME_LIMIT = 600
 CELERY_TASK_SOFT_TIME_LIMIT = 540
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 3, "socket_keepalive": True}
+CELERY_BEAT_SCHEDULER = "config.pulse:PulsingScheduler"
 CELERY_TIMEZONE = "UTC"
 
 AUTH_USER_MODEL = "fleet.User"
@@ -147,15 +173,26 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 # Plotly's own copy of plotly.min.js, out of the installed package.
 PLOTLY_DIR = Path(find_spec("plotly").origin or "").parent / "package_data"  # type: ignore[union-attr]
 STATICFILES_DIRS: list[Any] = [BASE_DIR / "static", ("plotly", PLOTLY_DIR)]
+# Names with a hash of the content, cached for good; `manage.py up` and the release step of the Procfile collect them.
+HASHED_STATIC = env_bool("HASHED_STATIC", not DEBUG)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if HASHED_STATIC
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
 }
+WHITENOISE_USE_FINDERS = not HASHED_STATIC
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = USES_HTTPS
 SECURE_SSL_REDIRECT = False
 SECURE_HSTS_SECONDS = 31_536_000 if USES_HTTPS else 0
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("BEHIND_PROXY", False) else None
+# Behind a reverse proxy of the operator's: its X-Forwarded-* headers are believed, when they come from TRUSTED_PROXIES.
+BEHIND_PROXY = env_bool("BEHIND_PROXY", False)
+TRUSTED_PROXIES = env_list("TRUSTED_PROXIES", "127.0.0.1,::1")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 # Subdomains and preload lists are the domain owner's to promise; the proxy in front redirects to HTTPS (docs/operate.md).
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
@@ -196,3 +233,14 @@ EMAIL_HOST_USER = env_str("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env_secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS", False)
 DEFAULT_FROM_EMAIL = env_str("DEFAULT_FROM_EMAIL", "rackrent@localhost")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if env_str('EMAIL_HOST') else 'console'}.EmailBackend"
+EMAIL_USE_SSL = env_bool("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = 20
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    # HTTP clients log whole addresses, and some of ours hold a secret.
+    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpcore")},
+}

@@ -28,6 +28,7 @@ def provide() -> None:
         atexit.register(valkey.stop)
         os.environ["REDIS_URL"] = valkey.url
         os.environ["CELERY_BROKER_URL"] = valkey.celery_url
+    os.environ.setdefault("HASHED_STATIC", "0")
     os.environ.setdefault("SECRET_KEY", "tests-" + "x" * 60)
     os.environ.setdefault("CREDENTIAL_KEYS", "dGVzdHMtdGVzdHMtdGVzdHMtdGVzdHMtdGVzdHMtdGU=")
 

@@ -16,6 +16,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,16 +173,26 @@ def require_passable(directory: Path) -> None:
             )
 
 
-def kept_secret(path: Path) -> str:
-    """The secret in `path` (mode 0600), generated at the first call; two first calls at once agree on one."""
+def random_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def kept_secret(path: Path, make: Callable[[], str] = random_secret) -> str:
+    """The secret in `path` (mode 0600), made at the first call; two first calls at once agree on one."""
     if not path.exists():
         draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(32))
+            file.write(make())
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()
-    return path.read_text().strip()
+    try:
+        return path.read_text().strip()
+    except PermissionError:
+        owner = path.stat().st_uid
+        raise EmbeddedError(
+            f"{path} belongs to user {owner}: start Rackrent as that user, or set RACKRENT_DATA_DIR."
+        ) from None

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
-from config.embedded.account import Account, EmbeddedError, kept_secret
+from config.embedded.account import Account, EmbeddedError
 from config.embedded.binaries import POSTGRES_MAJOR, postgres_bin
 from config.embedded.processes import command_line
 from config.embedded.server import EmbeddedServer, as_account
@@ -81,7 +81,7 @@ class EmbeddedPostgres(EmbeddedServer):
         return self._url(SUPERUSER, "postgres")
 
     def _url(self, role: str, database: str) -> str:
-        password = kept_secret(self.home / f"{role}.password")
+        password = self.kept_secret(f"{role}.password")
         return f"postgresql://{role}:{quote(password, safe='')}@/{database}?host={quote(str(self.run_dir), safe='')}"
 
     def is_accepting(self) -> bool:
@@ -143,7 +143,7 @@ class EmbeddedPostgres(EmbeddedServer):
         password_file = self.home / "initdb.password"
         password_file.unlink(missing_ok=True)
         password_file.touch(mode=0o600)
-        password_file.write_text(kept_secret(self.home / f"{SUPERUSER}.password"))
+        password_file.write_text(self.kept_secret(f"{SUPERUSER}.password"))
         os.chown(password_file, account.uid, account.gid)
         draft = self._empty_draft(account)
         try:
@@ -193,7 +193,7 @@ class EmbeddedPostgres(EmbeddedServer):
     def _create_database(self) -> None:
         with psycopg.connect(self.superuser_url, autocommit=True) as connection:
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone():
-                password = kept_secret(self.home / f"{ROLE}.password")
+                password = self.kept_secret(f"{ROLE}.password")
                 create = sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}").format(
                     sql.Identifier(ROLE), sql.Literal(password)
                 )

@@ -24,7 +24,14 @@ def started_at(pid: int) -> str | None:
         return None if (_PROC / "self").exists() else _ps(pid, "lstart") or None
     # The name in parentheses may hold anything; field 3 (state) follows it, field 22 is the start in clock ticks since boot.
     fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else fields[19]
+    return None if fields[0] in "ZX" else f"{_boot()}:{fields[19]}"
+
+
+def _boot() -> str:
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _ps(pid: int, column: str) -> str:

@@ -17,6 +17,7 @@ from typing import IO, Any, ClassVar, Self
 from config.embedded.account import (
     Account,
     EmbeddedError,
+    kept_secret,
     make_home,
     make_private,
     require_passable,
@@ -75,6 +76,10 @@ class EmbeddedServer(ABC):
     @abstractmethod
     def _command(self) -> list[str]:
         """The command line of the foreground server; no secret may stand in it."""
+
+    def kept_secret(self, name: str) -> str:
+        """The server's secret of that name, made at its first use."""
+        return kept_secret(make_home(self.home) / name)
 
     def _is_starting(self) -> bool:
         """Whether a server of somebody else is up but does not accept yet."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import redis
 
-from config.embedded.account import Account, EmbeddedError, kept_secret, make_private
+from config.embedded.account import Account, EmbeddedError, make_private
 from config.embedded.binaries import valkey_server
 from config.embedded.server import EmbeddedServer
 
@@ -47,7 +47,7 @@ class EmbeddedValkey(EmbeddedServer):
 
     @property
     def password(self) -> str:
-        return kept_secret(self.home / "valkey.password")
+        return self.kept_secret("valkey.password")
 
     @property
     def url(self) -> str:

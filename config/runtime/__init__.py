@@ -1,0 +1,1 @@
+"""How `manage.py up` runs an installation: one process of each kind, watched, restarted, stopped in order."""
