@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 Context = dict[str, Any]
@@ -37,6 +38,21 @@ class NavItem:
     far: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One moment of a machine. `text` and `detail` are translated and plain: the page escapes them.
+
+    `mark`: a GpuState, a severity (urgent, warning, note), or "" for a plain dot. `machine`: its name, on pages about many.
+    """
+
+    at: datetime
+    text: str
+    detail: str = ""
+    mark: str = ""
+    machine: str = ""
+    instance_id: int | None = None
+
+
 @dataclass
 class Registry(Generic[T]):
     """Ordered by `order`, then by registration; a name taken twice is a programming error."""
@@ -58,5 +74,7 @@ navigation: Registry[NavItem] = Registry()
 strip_figures: Registry[Panel] = Registry()
 overview_panels: Registry[Panel] = Registry()
 machine_panels: Registry[Panel] = Registry()
-# context(request, instance, since, until) -> {"entries": [TimelineEntry, …]}
+# context(request, instance, since, until) -> {"entries": [TimelineEntry, …]}, of [since, until). instance None: the team's
+# newest, at most TIMELINE_LIMIT. The template of the panel is not used; the page draws all sources as one list.
+TIMELINE_LIMIT = 20
 timeline_sources: Registry[Panel] = Registry()
