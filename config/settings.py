@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "django.contrib.postgres",
+    "django.forms",
     "rest_framework",
     "django_filters",
     "drf_spectacular",
@@ -79,6 +80,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "fleet.pages.middleware.TimeZoneMiddleware",
+    "fleet.teams.middleware.LanguageMiddleware",
     "fleet.teams.middleware.TeamMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -103,6 +105,9 @@ TEMPLATES = [
         },
     }
 ]
+
+
+FORM_RENDERER = "config.forms.Renderer"
 
 
 def database(url: str) -> dict[str, Any]:
@@ -148,7 +153,11 @@ CELERY_BEAT_SCHEDULER = "config.pulse:PulsingScheduler"
 CELERY_TIMEZONE = "UTC"
 
 AUTH_USER_MODEL = "fleet.User"
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+    "fleet.teams.backends.EmailBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
@@ -160,6 +169,10 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "fleet.teams.addresses.client_ip"
+AXES_LOCKOUT_CALLABLE = "fleet.teams.views.errors.locked_out"
+# The page says when the lock ends; further tries must not move that moment.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -186,6 +199,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not HASHED_STATIC
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
+SESSION_ENGINE = "fleet.teams.sessions"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = USES_HTTPS
 SECURE_SSL_REDIRECT = False
 SECURE_HSTS_SECONDS = 31_536_000 if USES_HTTPS else 0

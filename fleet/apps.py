@@ -11,5 +11,7 @@ class FleetConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.pages.register import register_panels as register_pages
+        from fleet.teams.register import register_panels as register_teams
 
         register_pages()
+        register_teams()

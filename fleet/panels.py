@@ -36,6 +36,8 @@ class NavItem:
     order: int = 100
     # Under 640 px only four entries fit; the rest lie behind "More".
     far: bool = False
+    # The lowest role that sees the entry: viewer, operator or admin. The view behind it checks for itself.
+    role: str = "viewer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class Registry(Generic[T]):
 
 
 navigation: Registry[NavItem] = Registry()
+# Tabs of /t/<team>/settings/: their pages extend settings/base.html, fill its block `panel` and set `tab` to the entry's name.
+settings_tabs: Registry[NavItem] = Registry()
 strip_figures: Registry[Panel] = Registry()
 overview_panels: Registry[Panel] = Registry()
 machine_panels: Registry[Panel] = Registry()

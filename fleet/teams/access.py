@@ -6,13 +6,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
 from fleet.teams.models import Membership, Role, Team, User
+from fleet.teams.sessions import SessionStore
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -30,7 +35,10 @@ def teams_visible_to(user: User | AnonymousUser) -> QuerySet[Team]:
     """The person's own teams, and the sandbox, which everybody may look at."""
     if not isinstance(user, User) or not user.is_active:
         return Team.objects.none()
-    return Team.objects.filter(memberships__user=user).union(Team.objects.filter(is_sandbox=True))
+    mine = Team.objects.filter(memberships__user=user)
+    if user.hides_sandbox:
+        return mine
+    return mine.union(Team.objects.filter(is_sandbox=True)).order_by("is_sandbox", "name")
 
 
 def membership_in(*, user: User | AnonymousUser, slug: str) -> Membership | None:
@@ -57,3 +65,29 @@ def requires(role: Role) -> Callable[[View], View]:
         return guarded  # type: ignore[return-value]
 
     return decorate
+
+
+def session_still_valid(*, session_key: str, slug: str) -> bool:
+    """Whether this browser may still look at the team: its session lives, the account is active, the membership stands.
+
+    For connections that outlive a request. A changed password ends them too, as it ends the session.
+    """
+    request = HttpRequest()
+    request.session = SessionStore(session_key)
+    return membership_in(user=get_user(request), slug=slug) is not None
+
+
+def user_group(user_id: int) -> str:
+    """The channel-layer group of everything that a person has open."""
+    return f"user.{user_id}"
+
+
+def announce_access_change(user: User) -> None:
+    """Tells open connections of the person to check again, once the change is committed.
+
+    A broker that is away must not undo the change: connections also check by themselves.
+    """
+    message = {"type": "access.changed", "user": user.pk}
+    transaction.on_commit(
+        lambda: async_to_sync(get_channel_layer().group_send)(user_group(user.pk), message), robust=True
+    )

@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import Model
 from django.http import HttpRequest
 
-from fleet.teams.models import AuditEntry, Team, User
+from fleet.teams.addresses import client_ip
+from fleet.teams.models import APIToken, AuditEntry, Team, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,12 @@ class Actor:
     @classmethod
     def of_page(cls, request: HttpRequest) -> Actor:
         assert isinstance(request.user, User)
-        return cls(request.user, request.user.get_username(), "page", request.META.get("REMOTE_ADDR"))
+        return cls(request.user, request.user.get_username(), "page", client_ip(request))
+
+    @classmethod
+    def of_token(cls, request: HttpRequest, token: APIToken) -> Actor:
+        """A script: it answers for itself, the person who made its token may be gone."""
+        return cls(None, f"token {token.name} ({token.prefix}…)", "api", client_ip(request))
 
     @classmethod
     def system(cls, label: str) -> Actor:

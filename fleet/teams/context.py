@@ -6,6 +6,7 @@ from django.http import HttpRequest
 
 from fleet import panels
 from fleet.teams.access import teams_visible_to
+from fleet.teams.models import Membership, Role
 
 
 def page_frame(request: HttpRequest) -> dict[str, Any]:
@@ -13,10 +14,12 @@ def page_frame(request: HttpRequest) -> dict[str, Any]:
     team = getattr(request, "team", None)
     if team is None:
         return {}
+    membership: Membership = request.membership  # type: ignore[attr-defined]
     return {
         "team": team,
-        "membership": request.membership,  # type: ignore[attr-defined]
+        "membership": membership,
         "my_teams": teams_visible_to(request.user),
         "navigation": panels.navigation,
+        "settings_tabs": [tab for tab in panels.settings_tabs if membership.can(Role(tab.role))],
         "strip_figures": panels.strip_figures,
     }

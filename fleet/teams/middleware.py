@@ -4,8 +4,23 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponseBase
+from django.utils import translation
 
 from fleet.teams.access import membership_in
+from fleet.teams.models import User
+
+
+class LanguageMiddleware:
+    """Texts in the language that the signed-in person chose; else LocaleMiddleware's choice stands."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if isinstance(request.user, User) and request.user.language:
+            translation.activate(request.user.language)
+            request.LANGUAGE_CODE = request.user.language
+        return self.get_response(request)
 
 
 class TeamMiddleware:

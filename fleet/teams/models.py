@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.validators import MinLengthValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-__all__ = ["APIToken", "AuditEntry", "Invitation", "Membership", "Project", "Role", "Scope", "Team", "User"]
+__all__ = [
+    "APIToken",
+    "AuditEntry",
+    "BrowserSession",
+    "ExternalIdentity",
+    "Invitation",
+    "Membership",
+    "Project",
+    "Role",
+    "Scope",
+    "Team",
+    "User",
+]
 
 
 class Role(models.TextChoices):
@@ -45,6 +59,36 @@ class User(AbstractUser):
     @property
     def display_name(self) -> str:
         return self.get_full_name() or self.get_username()
+
+
+class BrowserSession(AbstractBaseSession):
+    """A browser. Once somebody signed in with it, it says who, when and from where, so that they can see and end it."""
+
+    user = models.ForeignKey("fleet.User", on_delete=models.CASCADE, null=True, related_name="browser_sessions")
+    signed_in_at = models.DateTimeField(null=True)
+    ip_address = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField(max_length=200, blank=True)
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionBase]:
+        from fleet.teams.sessions import SessionStore
+
+        return SessionStore
+
+
+class ExternalIdentity(models.Model):
+    """A person as an OpenID provider knows them: `subject` never changes there, an e-mail address may."""
+
+    user = models.ForeignKey("fleet.User", on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=200)
+    subject = models.CharField(max_length=255)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("issuer", "subject", name="identity_once")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
 
 
 class Team(models.Model):

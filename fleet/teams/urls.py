@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from django.contrib.auth import views as auth_views
-from django.urls import URLPattern, path
+from django.urls import path
 
-from fleet.teams.views import account, home
+from fleet.teams.views import settings
+from fleet.teams.views.home import account, home
 
 urlpatterns = [
     path("", home, name="home"),
@@ -12,4 +13,7 @@ urlpatterns = [
     path("account/", account, name="account"),
 ]
 # Under /t/<team>/; TeamMiddleware has checked the membership before any of these views runs.
-team_urlpatterns: list[URLPattern] = []
+team_urlpatterns = [
+    path("settings/", settings.team_settings, name="team_settings"),
+    path("settings/team/", settings.save_team, name="save_team"),
+]

@@ -1,0 +1,28 @@
+"""What a use-case of this slice may refuse. The message is for the person who asked, in their language.
+
+TeamsError
+├── LastAdmin
+├── Taken
+└── InvitationUnusable
+"""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+
+
+class TeamsError(Exception):
+    def __init__(self, message: str | Promise) -> None:
+        super().__init__(str(message))
+
+
+class LastAdmin(TeamsError):
+    """A team without an admin could not be managed by anybody."""
+
+
+class Taken(TeamsError):
+    """The name or address belongs to something else already."""
+
+
+class InvitationUnusable(TeamsError):
+    """The invitation is unknown, used, withdrawn or too old; which of these, a stranger is not told."""

@@ -1,0 +1,16 @@
+"""What this slice shows on pages that are composed of many."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from fleet import panels
+from fleet.panels import NavItem
+from fleet.teams import sessions
+
+
+def register_panels() -> None:
+    panels.navigation.register(NavItem("settings", _("Settings"), "team_settings", "settings", order=900, far=True))
+    for tab in (NavItem("team", _("Team"), "team_settings", "", order=10),):
+        panels.settings_tabs.register(tab)
+    sessions.connect()

@@ -1,0 +1,25 @@
+"""Pages for what went wrong."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from axes.handlers.proxy import AxesProxyHandler
+from axes.helpers import get_cool_off
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+
+def locked_out(request: HttpRequest, *_args: Any) -> HttpResponse:
+    """Too many wrong passwords for this name from this address; says when the lock ends."""
+    credentials = getattr(request, "axes_credentials", None)
+    attempts = AxesProxyHandler.get_implementation().get_user_attempts(request, credentials)
+    last = max((found for query in attempts if (found := query.aggregate(at=Max("attempt_time"))["at"])), default=None)
+    until = (last or timezone.now()) + (get_cool_off(request) or timedelta())
+    seconds = max(1, round((until - timezone.now()).total_seconds()))
+    response = render(request, "lockout.html", {"until": until}, status=429)
+    response.headers["Retry-After"] = str(seconds)
+    return response

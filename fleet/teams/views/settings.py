@@ -1,0 +1,35 @@
+"""The first tab of Settings: the team itself."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from fleet.teams.access import TeamRequest, requires
+from fleet.teams.audit import Actor
+from fleet.teams.forms import TeamForm
+from fleet.teams.models import Role
+from fleet.teams.teams import update_team
+
+
+@require_safe
+def team_settings(request: TeamRequest) -> HttpResponse:
+    return draw(request, TeamForm(initial={"name": request.team.name, "currency": request.team.currency}))
+
+
+@require_POST
+@requires(Role.ADMIN)
+def save_team(request: TeamRequest) -> HttpResponse:
+    form = TeamForm(request.POST)
+    if not form.is_valid():
+        return draw(request, form, status=422)
+    update_team(actor=Actor.of_page(request), team=request.team, **form.cleaned_data)
+    messages.success(request, _("Saved."))
+    return redirect("team_settings", request.team.slug)
+
+
+def draw(request: TeamRequest, form: TeamForm, status: int = 200) -> HttpResponse:
+    return render(request, "settings/team.html", {"nav": "settings", "tab": "team", "form": form}, status=status)
