@@ -33,7 +33,9 @@ def valid_ip(word: str) -> str | None:
 
 
 def is_trusted(address: str) -> bool:
-    return any(network is None or ip_address(address) in network for network in map(network_of, settings.TRUSTED_PROXIES))
+    return any(
+        network is None or ip_address(address) in network for network in map(network_of, settings.TRUSTED_PROXIES)
+    )
 
 
 def network_of(word: str) -> IPv4Network | IPv6Network | None:
