@@ -1,0 +1,167 @@
+"""The main loop: samples on time, batches on disk, whatever NVML or the network do. It never calls NVML itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+
+from agent import program
+from agent.batching import Batcher
+from agent.clock import steady_seconds
+from agent.control import Control, write_status
+from agent.gpu_process import HUNG, MISMATCH, OK, GpuProcess
+from agent.host.boot import boot_id
+from agent.host.reader import HostReader
+from agent.host.slow import SlowProbes
+from agent.known_gpus import KnownGpus
+from agent.outbox import Outbox
+from agent.own_use import OwnUse
+from agent.sender import Sender
+from agent.settings import DEFAULT_INTERVAL_SECONDS, DEFAULT_REPORT_SECONDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent.settings import Settings
+    from agent.transport import Dashboard
+
+log = logging.getLogger("rackrent.supervisor")
+
+_INTERVAL_RANGE = (1.0, 300.0)
+_REPORT_RANGE = (5.0, 300.0)
+# How long a tick waits for the GPUs, so that both halves share one time; a later answer becomes a sample of its own
+_TOGETHER_SECONDS = 1.0
+_STOP_SECONDS = 8.0
+_STATE_EVENTS = {HUNG: "driver_hung", MISMATCH: "driver_mismatch"}
+
+
+class Supervisor:
+    def __init__(self, settings: Settings, dashboard: Dashboard, state_directory: str) -> None:
+        self._stopping = threading.Event()
+        self._interval = DEFAULT_INTERVAL_SECONDS
+        self._report = DEFAULT_REPORT_SECONDS
+        self._paused_by_server = False
+        self._batcher = Batcher()
+        self._control = Control(state_directory)
+        self._outbox = Outbox(os.path.join(state_directory, "outbox.sqlite3"))
+        self._known = KnownGpus(os.path.join(state_directory, "gpus.json"), boot_id())
+        self._slow = SlowProbes()
+        self._host = HostReader(slow=self._slow.values)
+        self._gpus = GpuProcess(program.command("nvml-child"), on_change=self._on_nvml_change)
+        self._own_use = OwnUse()
+        self._cpu_seconds_before = 0.0
+        self._driver: dict[str, object] = {}
+        self._next_report = time.monotonic() + self._report
+        self._sender = Sender(dashboard, self._outbox, boot_id=boot_id(), heartbeat=self._heartbeat, obey=self.obey)
+        self._settings = settings
+
+    def run(self) -> None:
+        """Until ``stop`` is called, from a signal or another thread."""
+        log.info("sending to %s as instance %s", self._settings.url, self._settings.instance_id)
+        self._batcher.add_event({"at": time.time(), "kind": "agent_started"})
+        self._slow.start()
+        self._sender.start()
+        due = time.monotonic()
+        while not self._stopping.is_set():
+            self._tick()
+            # On a fixed grid; times that a suspended machine slept through are left out, not made up for
+            due = max(due + self._interval, time.monotonic())
+            self._stopping.wait(due - time.monotonic())
+        self._finish()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def obey(self, config: object) -> None:
+        """All that a server can ask: how often to sample and to report, and to pause. Anything else is not read."""
+        if not isinstance(config, dict):
+            return
+        self._interval = _within(config.get("interval_seconds"), _INTERVAL_RANGE, self._interval)
+        self._report = _within(config.get("report_seconds"), _REPORT_RANGE, self._report)
+        if isinstance(config.get("paused"), bool):
+            self._paused_by_server = config["paused"]
+
+    def _tick(self) -> None:
+        paused = self._paused_by_server or self._control.paused()
+        (self._gpus.pause if paused else self._gpus.resume)()
+        self._gpus.tick()
+        if not paused:
+            self._sample()
+        now = time.monotonic()
+        if now >= self._next_report or self._batcher.full:
+            self._next_report = now + self._report
+            self._flush()
+        write_status(self._control.status_file, self._status())
+
+    def _sample(self) -> None:
+        at = time.time()
+        self._gpus.ask()
+        host = self._host.read(time.monotonic())
+        messages = self._gpus.receive(min(_TOGETHER_SECONDS, self._interval / 2))
+        gpus = [gpu for message in messages for gpu in self._taken(message, at)]
+        self._batcher.add_sample({"at": at, "host": host, **({"gpus": gpus} if gpus else {})})
+        environment = self._slow.environment()
+        if environment:
+            self._batcher.tell("environment", {**environment, **self._driver})
+
+    def _taken(self, message: dict[str, object], tick_at: float) -> list[dict[str, object]]:
+        """The GPU rows to put beside the host's; rows of an earlier question become a sample with their own time."""
+        if isinstance(message.get("hello"), dict):
+            self._driver = message["hello"]  # type: ignore[assignment]  # just looked at
+            return []
+        for event in _rows(message.get("events")):
+            self._batcher.add_event(event)
+        if "inventory" in message:
+            self._batcher.tell("inventory", self._known.learn(_rows(message["inventory"]), self._batcher.add_event))
+        gpus = [*_rows(message.get("gpus")), *self._known.lost_rows()]
+        at = message.get("at")
+        if isinstance(at, float) and at < tick_at - 0.5:
+            self._batcher.add_sample({"at": at, "gpus": gpus})
+            return []
+        return gpus
+
+    def _flush(self) -> None:
+        if self._batcher.flush(self._outbox, made_at=time.time(), steady_at=steady_seconds(), boot_id=boot_id()):
+            self._sender.wake()
+
+    def _on_nvml_change(self, before: str, state: str, detail: str) -> None:
+        kind = _STATE_EVENTS.get(state) or ("driver_back" if state == OK and before in (HUNG, MISMATCH) else None)
+        if kind is not None:
+            self._batcher.add_event({"at": time.time(), "kind": kind, "detail": detail})
+
+    def _heartbeat(self) -> dict[str, object]:
+        """Called by the sender's thread; reads only single attributes of what the main loop writes."""
+        waiting, oldest = self._outbox.waiting()
+        pids = [os.getpid(), *([self._gpus.pid] if self._gpus.pid else [])]
+        body: dict[str, object] = {"queued_batches": waiting, "dropped_batches": self._outbox.dropped()}
+        if oldest is not None:
+            body["oldest_queued_at"] = oldest
+        if self._gpus.state != "starting":
+            body["nvml"] = self._nvml()
+        return {**body, **self._own_use.read(time.monotonic(), pids)}
+
+    def _nvml(self) -> dict[str, object]:
+        gpus = self._gpus
+        return {"state": gpus.state, "detail": gpus.detail, "since": gpus.since, "restarts": max(0, gpus.restarts)}
+
+    def _status(self) -> dict[str, object]:
+        return {"nvml": self._gpus.state, "pid": os.getpid(), "interval_seconds": self._interval, "paused_by_server": self._paused_by_server}
+
+    def _finish(self) -> None:
+        """Keep what was gathered, let NVML go, and try to send once more."""
+        log.info("stopping")
+        self._flush()
+        self._gpus.stop(_STOP_SECONDS / 2)
+        self._sender.stop(_STOP_SECONDS / 2)
+        self._outbox.close()
+
+
+def _within(value: object, limits: tuple[float, float], otherwise: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        return otherwise
+    return min(max(float(value), limits[0]), limits[1])
+
+
+def _rows(value: object) -> list[dict[str, object]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
