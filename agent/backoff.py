@@ -15,7 +15,7 @@ class Backoff:
 
     def next_seconds(self) -> float:
         """Between half and all of the doubled wait."""
-        whole = min(self._most, self._first * 2 ** min(self._failures, 30))
+        whole = min(self._most, self._first * 2.0 ** min(self._failures, 30))
         self._failures += 1
         return whole * _between(0.5, 1.0)
 
@@ -30,4 +30,4 @@ def jittered(seconds: float) -> float:
 
 def _between(low: float, high: float) -> float:
     """Evenly spread. From the system's generator: the random module would cost a MiB of memory for two lines."""
-    return low + (high - low) * int.from_bytes(os.urandom(4), "big") / 2**32
+    return low + (high - low) * (int.from_bytes(os.urandom(4), "big") / 2.0**32)

@@ -6,6 +6,8 @@ from agent import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from agent.outbox import Outbox
 
 # Limits of the protocol; a batch that goes over one is refused whole
@@ -55,7 +57,7 @@ class Batcher:
         return True
 
 
-def rounded(value: object) -> object:
+def rounded(value: Any) -> Any:
     """Six significant decimals: a rate is not known better, and the rest only costs bytes. Times keep milliseconds."""
     if isinstance(value, float):
         return round(value, 6) if abs(value) < 1000 else round(value, 3)
@@ -64,7 +66,7 @@ def rounded(value: object) -> object:
     return [rounded(part) for part in value] if isinstance(value, list) else value
 
 
-def shortened(value: object) -> object:
+def shortened(value: Any) -> Any:
     """Strings cut to what the protocol takes, lone surrogates replaced: names come from anywhere."""
     if isinstance(value, str):
         return value[:_MOST_STRING].encode("utf-8", "replace").decode()

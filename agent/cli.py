@@ -8,7 +8,13 @@ import os
 import sys
 
 from agent import __version__
-from agent.settings import SettingsError, default_settings_file, default_state_directory, ensure_state_directory, load_settings
+from agent.settings import (
+    SettingsError,
+    default_settings_file,
+    default_state_directory,
+    ensure_state_directory,
+    load_settings,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,19 +40,28 @@ def main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="rackrent-agent", description="Measures this machine's GPUs for a Rackrent dashboard.")
+    parser = argparse.ArgumentParser(
+        prog="rackrent-agent", description="Measures this machine's GPUs for a Rackrent dashboard."
+    )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--once", action="store_true", help="print one sample as JSON and end")
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands")
     files = argparse.ArgumentParser(add_help=False)
-    files.add_argument("--config", default=default_settings_file(), metavar="FILE", help="settings file (default: %(default)s)")
-    files.add_argument("--state-dir", default=default_state_directory(), metavar="DIR", help="queue and status (default: %(default)s)")
+    files.add_argument(
+        "--config", default=default_settings_file(), metavar="FILE", help="settings file (default: %(default)s)"
+    )
+    files.add_argument(
+        "--state-dir", default=default_state_directory(), metavar="DIR", help="queue and status (default: %(default)s)"
+    )
     _add_enrol(commands, files)
     run = commands.add_parser("run", parents=[files], help="measure and send, in the foreground")
     run.add_argument("--self-update", action="store_true", help="install newer versions that the dashboard serves")
     run.set_defaults(command=_run)
-    for name, command, text in (("pause", _pause, "let go of NVML, for a GPU reset or MIG change"), ("resume", _resume, "measure again")):
+    for name, command, text in (
+        ("pause", _pause, "let go of NVML, for a GPU reset or MIG change"),
+        ("resume", _resume, "measure again"),
+    ):
         commands.add_parser(name, parents=[files], help=text).set_defaults(command=command)
     return parser
 
@@ -54,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_enrol(commands: argparse._SubParsersAction[argparse.ArgumentParser], files: argparse.ArgumentParser) -> None:
     enrol = commands.add_parser("enrol", parents=[files], help="make this machine known to a dashboard")
     enrol.add_argument("--url", required=True, help="the dashboard's address")
-    enrol.add_argument("--token", help="enrolment token rre_… (or in the variable RACKRENT_ENROL_TOKEN, which other users cannot see)")
+    enrol.add_argument(
+        "--token", help="enrolment token rre_… (or in the variable RACKRENT_ENROL_TOKEN, which other users cannot see)"
+    )
     enrol.add_argument("--ca-file", metavar="FILE", help="trust this certificate authority, and no other")
     enrol.add_argument("--allow-http", action="store_true", help="send tokens unencrypted, on a network you trust")
     enrol.set_defaults(command=_enrol)

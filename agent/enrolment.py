@@ -29,8 +29,14 @@ class EnrolmentError(Exception):
     """The dashboard did not take this machine; the message says what to do."""
 
 
-def enrol(  # noqa: PLR0913  # what a person types
-    *, url: str, token: str, settings_file: str, gpus: list[dict[str, object]], ca_file: str | None = None, allow_http: bool = False
+def enrol(
+    *,
+    url: str,
+    token: str,
+    settings_file: str,
+    gpus: list[dict[str, object]],
+    ca_file: str | None = None,
+    allow_http: bool = False,
 ) -> Settings:
     """Enrol and return the settings to save. Raises EnrolmentError, TransportError, AddressError."""
     facts = environment()
@@ -45,9 +51,13 @@ def enrol(  # noqa: PLR0913  # what a person types
         "gpus": gpus,
         "host": facts,
     }
-    answer = Dashboard(url, token, ca_file=ca_file, allow_http=allow_http).post(_PATH, json.dumps(shortened(body)).encode())
+    answer = Dashboard(url, token, ca_file=ca_file, allow_http=allow_http).post(
+        _PATH, json.dumps(shortened(body)).encode()
+    )
     if answer.status not in (200, 201):
-        raise EnrolmentError(f"{_REMEDIES.get(answer.status, 'the dashboard refused')} (status {answer.status}: {describe(answer)})")
+        raise EnrolmentError(
+            f"{_REMEDIES.get(answer.status, 'the dashboard refused')} (status {answer.status}: {describe(answer)})"
+        )
     instance, own_token = answer.body.get("instance_id"), answer.body.get("token")
     if not isinstance(instance, int) or not isinstance(own_token, str):
         raise EnrolmentError("the answer holds no instance_id and token: is that address really a Rackrent dashboard?")
@@ -74,7 +84,10 @@ def machine_id(settings_file: str, root: str = "/") -> str:
         return load_settings(settings_file).machine_id
     except SettingsError:
         pass
-    parts = [(files.read_text_or_none(root + path) or "").strip() for path in ("etc/machine-id", "sys/class/dmi/id/product_uuid")]
+    parts = [
+        (files.read_text_or_none(root + path) or "").strip()
+        for path in ("etc/machine-id", "sys/class/dmi/id/product_uuid")
+    ]
     if container_kind(root) != "none" or not any(parts):
         return uuid.uuid4().hex
     return hashlib.sha256("\n".join(["rackrent", *parts]).encode()).hexdigest()[:32]

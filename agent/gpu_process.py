@@ -40,7 +40,13 @@ class GpuProcess:
     kill does not end (a driver call in state D) is left alone, and no second one is started beside it.
     """
 
-    def __init__(self, command: list[str], *, on_change: Callable[[str, str, str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        on_change: Callable[[str, str, str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._command = command
         self._clock = clock
         self._on_change = on_change
@@ -118,7 +124,7 @@ class GpuProcess:
 
     def _start(self, now: float) -> None:
         # No shell; the command is this program's own
-        self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=True)  # noqa: S603
+        self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=True)
         os.set_blocking(_descriptor(self._child), False)
         self._buffer, self._term_at, self._kill_at = b"", None, None
         self._deadline = now + START_DEADLINE_SECONDS

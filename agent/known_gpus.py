@@ -31,7 +31,14 @@ class KnownGpus:
         missing = [uuid for uuid, row in self._rows.items() if uuid not in seen and "mig_parent" not in row]
         for uuid in missing:
             if uuid not in self._missing:
-                report({"at": time.time(), "kind": "gpu_lost", "gpu": uuid, "detail": "it was there earlier since this boot"})
+                report(
+                    {
+                        "at": time.time(),
+                        "kind": "gpu_lost",
+                        "gpu": uuid,
+                        "detail": "it was there earlier since this boot",
+                    }
+                )
         for uuid in self._missing:
             if uuid in seen:
                 report({"at": time.time(), "kind": "gpu_back", "gpu": uuid})

@@ -37,7 +37,10 @@ class GpuQuestion:
     def start(self) -> bool:
         """False when there is no NVIDIA library, or NVML cannot be used."""
         self._process.tick()
-        return self._wait(lambda: self._process.state in (OK, ABSENT) or bool(self._process.detail), _START_SECONDS) and self.state == OK
+        return (
+            self._wait(lambda: self._process.state in (OK, ABSENT) or bool(self._process.detail), _START_SECONDS)
+            and self.state == OK
+        )
 
     def sample(self) -> list[dict[str, object]]:
         """GPU rows; empty when none came in time."""

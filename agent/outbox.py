@@ -84,12 +84,17 @@ class Outbox:
         if not isinstance(samples, list) or len(samples) < 2:
             return False
         middle = len(samples) // 2
-        rest = {name: batch.document[name] for name in ("v", "agent_version") if name in batch.document}
+        rest: dict[str, object] = {
+            name: batch.document[name] for name in ("v", "agent_version") if name in batch.document
+        }
         with self._lock, self._database:
             self._database.execute(
-                "UPDATE batch SET body = ? WHERE seq = ?", (_packed({**batch.document, "samples": samples[:middle]}), batch.seq)
+                "UPDATE batch SET body = ? WHERE seq = ?",
+                (_packed({**batch.document, "samples": samples[:middle]}), batch.seq),
             )
-            following = self._database.execute("SELECT min(place) FROM batch WHERE place > ?", (batch.place,)).fetchone()[0]
+            following = self._database.execute(
+                "SELECT min(place) FROM batch WHERE place > ?", (batch.place,)
+            ).fetchone()[0]
             place = (batch.place + (following or batch.place + 1)) / 2
             self._database.execute(
                 "INSERT INTO batch (place, made_at, steady_at, boot_id, body) VALUES (?, ?, ?, ?, ?)",
@@ -124,7 +129,10 @@ class Outbox:
 
     def _trim(self) -> None:
         """Within the byte limit, oldest first out."""
-        pages, free, size = (self._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
+        pages, free, size = (
+            self._database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
         if (pages - free) * size > self._most_bytes:
             self._delete_counted("seq IN (SELECT seq FROM batch ORDER BY place LIMIT 32)", ())
 
@@ -140,10 +148,16 @@ class Outbox:
             return _connect(self._path)
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
-                log.warning("%s cannot be used (%s): unsent batches are kept in memory and lost with this process", self._path, error)
+                log.warning(
+                    "%s cannot be used (%s): unsent batches are kept in memory and lost with this process",
+                    self._path,
+                    error,
+                )
                 self.in_memory = True
                 return _connect(":memory:")
-            log.warning("%s is damaged (%s): it is kept as %s.damaged and a new one begun", self._path, error, self._path)
+            log.warning(
+                "%s is damaged (%s): it is kept as %s.damaged and a new one begun", self._path, error, self._path
+            )
             os.replace(self._path, self._path + ".damaged")
             return _connect(self._path)
 

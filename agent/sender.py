@@ -50,7 +50,13 @@ class Sender(threading.Thread):
     """``heartbeat`` makes the body of one, ``obey`` takes the ``config`` object of an answer."""
 
     def __init__(
-        self, dashboard: Dashboard, outbox: Outbox, *, boot_id: str, heartbeat: Callable[[], dict[str, object]], obey: Callable[[object], None]
+        self,
+        dashboard: Dashboard,
+        outbox: Outbox,
+        *,
+        boot_id: str,
+        heartbeat: Callable[[], dict[str, object]],
+        obey: Callable[[object], None],
     ) -> None:
         super().__init__(name="sender", daemon=True)
         self._dashboard = dashboard
@@ -95,7 +101,15 @@ class Sender(threading.Thread):
         return max(0.01, due - now)
 
     def send_heartbeat(self) -> None:
-        body = json.dumps({"v": 1, "agent_version": __version__, "boot_id": self._boot_id, "sent_at": time.time(), **self._heartbeat()})
+        body = json.dumps(
+            {
+                "v": 1,
+                "agent_version": __version__,
+                "boot_id": self._boot_id,
+                "sent_at": time.time(),
+                **self._heartbeat(),
+            }
+        )
         answer = self._post(_HEARTBEAT_PATH, body)
         if answer is not None and answer.status != 200:
             self._tell(f"heartbeat refused with {answer.status}: {describe(answer)}")
@@ -111,10 +125,13 @@ class Sender(threading.Thread):
 
     def _document(self, batch: Batch) -> str:
         """``sent_at`` on the clock that stamped the batch: the dashboard's correction then holds for its samples, also when the
-        wall clock was set in between."""
+        wall clock was set in between.
+        """
         same_boot = batch.boot_id == self._boot_id
         sent_at = batch.made_at + steady_seconds() - batch.steady_at if same_boot else time.time()
-        return json.dumps({**batch.document, "boot_id": batch.boot_id, "seq": batch.seq, "sent_at": sent_at}, separators=(",", ":"))
+        return json.dumps(
+            {**batch.document, "boot_id": batch.boot_id, "seq": batch.seq, "sent_at": sent_at}, separators=(",", ":")
+        )
 
     def _post(self, path: str, document: str) -> Answer | None:
         try:

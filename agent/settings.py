@@ -18,7 +18,7 @@ class Settings:
 
     __slots__ = ("allow_http", "ca_file", "instance_id", "machine_id", "provider_ids", "self_update", "token", "url")
 
-    def __init__(  # noqa: PLR0913  # one argument for each line of the file
+    def __init__(
         self,
         *,
         url: str,

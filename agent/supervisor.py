@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -146,7 +147,12 @@ class Supervisor:
         return {"state": gpus.state, "detail": gpus.detail, "since": gpus.since, "restarts": max(0, gpus.restarts)}
 
     def _status(self) -> dict[str, object]:
-        return {"nvml": self._gpus.state, "pid": os.getpid(), "interval_seconds": self._interval, "paused_by_server": self._paused_by_server}
+        return {
+            "nvml": self._gpus.state,
+            "pid": os.getpid(),
+            "interval_seconds": self._interval,
+            "paused_by_server": self._paused_by_server,
+        }
 
     def _finish(self) -> None:
         """Keep what was gathered, let NVML go, and try to send once more."""
@@ -158,7 +164,7 @@ class Supervisor:
 
 
 def _within(value: object, limits: tuple[float, float], otherwise: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         return otherwise
     return min(max(float(value), limits[0]), limits[1])
 

@@ -46,7 +46,9 @@ class Answer:
 class _Request:
     __slots__ = ("body", "headers", "method", "most_bytes", "path")
 
-    def __init__(self, method: str, path: str, body: bytes | None, headers: dict[str, str], most_bytes: int = _MOST_ANSWER_BYTES) -> None:
+    def __init__(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str], most_bytes: int = _MOST_ANSWER_BYTES
+    ) -> None:
         self.method = method
         self.path = path
         self.body = body
@@ -97,7 +99,9 @@ class Dashboard:
             connection = self._connected(timeout)
             headers = {"Authorization": f"Bearer {self._token}", "User-Agent": f"rackrent-agent/{__version__}"}
             path = self._prefix + self._base.path.rstrip("/") + request.path
-            connection.request(request.method, path, request.body, {**headers, **self._proxy_headers, **request.headers})
+            connection.request(
+                request.method, path, request.body, {**headers, **self._proxy_headers, **request.headers}
+            )
             response = connection.getresponse()
             raw = response.read(request.most_bytes + 1)
         except (OSError, http.client.HTTPException) as error:
@@ -137,9 +141,13 @@ def checked_address(url: str, *, allow_http: bool) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise AddressError(f"{url!r} is no address of a dashboard: give one like https://rackrent.example.org")
     if parts.username or parts.query or parts.fragment:
-        raise AddressError("the dashboard's address holds a user, a query or a fragment: give scheme, host, port and path only")
+        raise AddressError(
+            "the dashboard's address holds a user, a query or a fragment: give scheme, host, port and path only"
+        )
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not allow_http:
-        raise AddressError(f"{url} would send the token unencrypted: use https, or add --allow-http on a network you trust")
+        raise AddressError(
+            f"{url} would send the token unencrypted: use https, or add --allow-http on a network you trust"
+        )
     return parts
 
 

@@ -91,7 +91,9 @@ class Cgroup:
         sizes, counts = (_chosen(_by_device(text), disk_numbers) for text in (size, count))
         if not sizes or not counts:
             return None
-        return IoTotals(*(sum(row.get(kind, 0.0) for row in rows) for rows in (sizes, counts) for kind in ("Read", "Write")))
+        return IoTotals(
+            *(sum(row.get(kind, 0.0) for row in rows) for rows in (sizes, counts) for kind in ("Read", "Write"))
+        )
 
     def _text(self, controller: str, name: str) -> str | None:
         directory = self._directories.get(controller)
@@ -136,7 +138,7 @@ def _mounts(root: str) -> dict[str, tuple[str, str]]:
         if len(words) < 5 or not kind or kind[0] not in ("cgroup", "cgroup2"):
             continue
         names = [_UNIFIED] if kind[0] == "cgroup2" else [name for name in kind[-1].split(",") if name in _CONTROLLERS]
-        mounts.update({name: (words[3], words[4]) for name in names})
+        mounts.update(dict.fromkeys(names, (words[3], words[4])))
     return mounts
 
 
@@ -146,7 +148,7 @@ def _paths_of_first_process(root: str) -> dict[str, str]:
     for line in text.splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        paths.update({name: path for name in ([_UNIFIED] if number == "0" else controllers.split(","))})
+        paths.update(dict.fromkeys([_UNIFIED] if number == "0" else controllers.split(","), path))
     return paths
 
 

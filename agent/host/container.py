@@ -14,7 +14,9 @@ _CGROUP_MARKS = (("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", "p
 def container_kind(root: str) -> str:
     """``none``, ``docker``, ``podman``, ``kubernetes``, ``lxc`` or ``unknown``."""
     environment = process_environment(root, 1)
-    if "KUBERNETES_SERVICE_HOST" in {*environment, *os.environ} or os.path.exists(root + "var/run/secrets/kubernetes.io"):
+    if "KUBERNETES_SERVICE_HOST" in {*environment, *os.environ} or os.path.exists(
+        root + "var/run/secrets/kubernetes.io"
+    ):
         return "kubernetes"
     if os.path.exists(root + ".dockerenv"):
         return "docker"
@@ -24,7 +26,7 @@ def container_kind(root: str) -> str:
 
 
 def _from_manager(root: str, environment: dict[str, str]) -> str | None:
-    """systemd and lxc tell their first process what it runs in."""
+    """Service managers (systemd, lxc) tell their first process what it runs in."""
     named = (files.read_text_or_none(root + "run/systemd/container") or environment.get("container", "")).strip()
     if not named:
         return None

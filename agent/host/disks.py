@@ -46,8 +46,18 @@ def _is_whole_disk(root: str, device: str) -> bool:
 
 
 def _counters(words: list[str]) -> tuple[float, ...]:
-    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, _, busy_ms, _ = (float(word) for word in words)
-    return (reads, read_sectors * SECTOR_BYTES, read_ms / 1e3, writes, written_sectors * SECTOR_BYTES, write_ms / 1e3, busy_ms / 1e3)
+    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, _, busy_ms, _ = (
+        float(word) for word in words
+    )
+    return (
+        reads,
+        read_sectors * SECTOR_BYTES,
+        read_ms / 1e3,
+        writes,
+        written_sectors * SECTOR_BYTES,
+        write_ms / 1e3,
+        busy_ms / 1e3,
+    )
 
 
 class DiskReader:

@@ -8,7 +8,24 @@ from agent.host import files
 
 _MOST_FILESYSTEMS = 32
 # On a disk of this machine: asking one of these can't wait for another machine
-LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "overlay", "reiserfs", "jfs", "vfat", "exfat", "ntfs3"})
+LOCAL = frozenset(
+    {
+        "ext2",
+        "ext3",
+        "ext4",
+        "xfs",
+        "btrfs",
+        "zfs",
+        "f2fs",
+        "bcachefs",
+        "overlay",
+        "reiserfs",
+        "jfs",
+        "vfat",
+        "exfat",
+        "ntfs3",
+    }
+)
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "glusterfs", "9p", "virtiofs", "beegfs"})
 
 

@@ -37,7 +37,9 @@ class Server:
 
 def servers(root: str = "/") -> Iterator[Server]:
     """Servers whose process is alive. Anybody may write such a file: only ports of this machine are believed."""
-    paths = [path for directory in _RUNTIME_DIRECTORIES for name in _FILES for path in glob.glob(f"{root}{directory}/{name}")]
+    paths = [
+        path for directory in _RUNTIME_DIRECTORIES for name in _FILES for path in glob.glob(f"{root}{directory}/{name}")
+    ]
     for path in sorted(paths)[:_MOST_SERVERS]:
         try:
             with open(path, encoding="utf-8") as file:

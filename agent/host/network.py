@@ -10,7 +10,9 @@ from agent.rates import CounterHistory
 
 _MOST_INTERFACES = 32
 # Their traffic passes a physical interface as well (bridges, container pairs, tunnels, bonds)
-_VIRTUAL = re.compile(r"^(veth|docker|br-|virbr|cni|flannel|cali|cilium|lxc|tun|tap|wg|tailscale|bond|dummy|ifb|kube|vnet|team)")
+_VIRTUAL = re.compile(
+    r"^(veth|docker|br-|virbr|cni|flannel|cali|cilium|lxc|tun|tap|wg|tailscale|bond|dummy|ifb|kube|vnet|team)"
+)
 
 
 def interface_counters(root: str) -> dict[str, tuple[float, float]]:
@@ -48,7 +50,9 @@ class NetworkReader:
 
 def _rows(rates: dict[str, tuple[float, float]]) -> list[dict[str, object]]:
     shown = [name for name in rates if not name.startswith("veth")][:_MOST_INTERFACES]
-    return [{"name": name, "rx_bytes_per_second": rates[name][0], "tx_bytes_per_second": rates[name][1]} for name in shown]
+    return [
+        {"name": name, "rx_bytes_per_second": rates[name][0], "tx_bytes_per_second": rates[name][1]} for name in shown
+    ]
 
 
 def _totals(rates: dict[str, tuple[float, float]], names: list[str]) -> dict[str, float]:

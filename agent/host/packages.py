@@ -23,9 +23,37 @@ _PLACES = (
 _LIBRARY_PLACES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/local/cuda/lib64", "usr/lib64")
 _MOST_PLACES = 48
 _FRAMEWORKS = frozenset(
-    "accelerate bitsandbytes deepspeed diffusers flash_attn flax jax jaxlib keras lightning llama_cpp_python megatron_core"
-    " onnxruntime_gpu peft pytorch_lightning ray sglang tensorflow tensorrt tensorrt_llm torch torchvision transformer_engine"
-    " transformers triton trl unsloth vllm xformers".split()
+    [
+        "accelerate",
+        "bitsandbytes",
+        "deepspeed",
+        "diffusers",
+        "flash_attn",
+        "flax",
+        "jax",
+        "jaxlib",
+        "keras",
+        "lightning",
+        "llama_cpp_python",
+        "megatron_core",
+        "onnxruntime_gpu",
+        "peft",
+        "pytorch_lightning",
+        "ray",
+        "sglang",
+        "tensorflow",
+        "tensorrt",
+        "tensorrt_llm",
+        "torch",
+        "torchvision",
+        "transformer_engine",
+        "transformers",
+        "triton",
+        "trl",
+        "unsloth",
+        "vllm",
+        "xformers",
+    ]
 )
 _METADATA = re.compile(r"^([A-Za-z0-9_.]+)-([^-]+)\.(dist|egg)-info$")
 _BUNDLED = re.compile(r"^nvidia_(cudnn|nccl)(_cu\d+)?$")

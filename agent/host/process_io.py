@@ -44,4 +44,7 @@ class ProcessIoReader:
 
 
 def _summed(rates: list[tuple[float, float]]) -> dict[str, float]:
-    return {"read_bytes_per_second": sum(rate[0] for rate in rates), "write_bytes_per_second": sum(rate[1] for rate in rates)}
+    return {
+        "read_bytes_per_second": sum(rate[0] for rate in rates),
+        "write_bytes_per_second": sum(rate[1] for rate in rates),
+    }

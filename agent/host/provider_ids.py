@@ -27,7 +27,7 @@ class Metadata:
 
     __slots__ = ("dmi", "field", "headers", "host", "path", "vendor")
 
-    def __init__(self, field: str, dmi: str, vendor: str, host: str, path: str, headers: dict[str, str]) -> None:
+    def __init__(self, field: str, *, dmi: str, vendor: str, host: str, path: str, headers: dict[str, str]) -> None:
         self.field = field
         self.dmi = dmi
         self.vendor = vendor
@@ -39,22 +39,36 @@ class Metadata:
 SOURCES = (
     Metadata(
         "gcp_instance_id",
-        "product_name",
-        "Google Compute Engine",
-        "169.254.169.254",
-        "/computeMetadata/v1/instance/id",
-        {"Metadata-Flavor": "Google"},
+        dmi="product_name",
+        vendor="Google Compute Engine",
+        host="169.254.169.254",
+        path="/computeMetadata/v1/instance/id",
+        headers={"Metadata-Flavor": "Google"},
     ),
     Metadata(
         "azure_vm_id",
-        "chassis_asset_tag",
-        "7783-7084-3265-9085-8269-3286-77",
-        "169.254.169.254",
-        "/metadata/instance/compute/vmId?api-version=2021-02-01&format=text",
-        {"Metadata": "true"},
+        dmi="chassis_asset_tag",
+        vendor="7783-7084-3265-9085-8269-3286-77",
+        host="169.254.169.254",
+        path="/metadata/instance/compute/vmId?api-version=2021-02-01&format=text",
+        headers={"Metadata": "true"},
     ),
-    Metadata("alibaba_instance_id", "product_name", "Alibaba Cloud ECS", "100.100.100.200", "/latest/meta-data/instance-id", {}),
-    Metadata("tencent_instance_id", "product_name", "CVM", "169.254.0.23", "/latest/meta-data/instance-id", {}),
+    Metadata(
+        "alibaba_instance_id",
+        dmi="product_name",
+        vendor="Alibaba Cloud ECS",
+        host="100.100.100.200",
+        path="/latest/meta-data/instance-id",
+        headers={},
+    ),
+    Metadata(
+        "tencent_instance_id",
+        dmi="product_name",
+        vendor="CVM",
+        host="169.254.0.23",
+        path="/latest/meta-data/instance-id",
+        headers={},
+    ),
 )
 
 

@@ -52,7 +52,9 @@ class SlowProbes:
         scan = ProcessScan(root)
         self._local = _Probe("local file systems", lambda: _local_filesystems(root), REFRESH_SECONDS)
         self._sessions = _Probe("sessions", lambda: {**scan.read(), **jupyter.activity(root)}, REFRESH_SECONDS)
-        self._network = _Probe("network file systems", lambda: {"network": filesystems.rows(root, filesystems.NETWORK)}, REFRESH_SECONDS)
+        self._network = _Probe(
+            "network file systems", lambda: {"network": filesystems.rows(root, filesystems.NETWORK)}, REFRESH_SECONDS
+        )
         self._environment = _Probe("environment", lambda: environment(root), _ENVIRONMENT_SECONDS)
         self._root = root
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _ADVICE = {
     LIBRARY_NOT_FOUND: ("absent", "no NVIDIA library on this machine"),
     DRIVER_NOT_LOADED: ("error", "the NVIDIA driver is not loaded: load it, or give the container its GPUs"),
-    LIBRARY_MISMATCH: ("mismatch", "the driver was updated while running: reboot the machine, or re-create the container"),
+    LIBRARY_MISMATCH: (
+        "mismatch",
+        "the driver was updated while running: reboot the machine, or re-create the container",
+    ),
     999: ("error", "NVML cannot be initialized: a container that lost its devices must be started again"),
 }
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from agent.nvml import gpm
 from agent.nvml.calls import GPU_IS_LOST, LASTING, RESET_REQUIRED, UnavailableError
-from agent.nvml.field_values import COUNTERS, MEMORY_TEMPERATURE, RECOVERY_ACTION, counter_bytes, missing_reason, read_field_values
+from agent.nvml.field_values import (
+    COUNTERS,
+    MEMORY_TEMPERATURE,
+    RECOVERY_ACTION,
+    counter_bytes,
+    missing_reason,
+    read_field_values,
+)
 from agent.nvml.processes import described, running_processes
 from agent.nvml.readings import MIG_READINGS, READINGS, unified_memory
 from agent.ranges import plausible

@@ -70,13 +70,18 @@ def find_devices() -> Found:
     found = Found(call("nvmlDeviceGetCount"))
     for index in range(min(found.expected, _MOST_GPUS)):
         try:
-            handle = call("nvmlDeviceGetHandleByIndex", index)
-            if not handle:
-                raise UnavailableError("null_handle")
-            _add_gpu(found, handle, index)
+            _add_gpu(found, _handle(index), index)
         except UnavailableError as error:
             found.unreadable[index] = error.reason
     return found
+
+
+def _handle(index: int) -> Any:
+    """Never a null pointer: passed into the library it is a crash."""
+    handle = call("nvmlDeviceGetHandleByIndex", index)
+    if not handle:
+        raise UnavailableError("null_handle")
+    return handle
 
 
 def _add_gpu(found: Found, handle: Any, index: int) -> None:
@@ -98,7 +103,9 @@ def _add_mig_instance(found: Found, handle: Any, parent_handle: Any, parent: Ide
     identity = Identity(uuid, parent.index, parent.name)
     identity.mig_parent, identity.parent_handle, identity.gpu_instance_id = parent.uuid, parent_handle, instance
     identity.mig_profile = _mig_profile(handle)
-    siblings = [other for _, other in found.devices if other.mig_parent == parent.uuid and other.gpu_instance_id == instance]
+    siblings = [
+        other for _, other in found.devices if other.mig_parent == parent.uuid and other.gpu_instance_id == instance
+    ]
     identity.owns_memory = not siblings
     identity.memory_total_bytes = _memory_total(handle) if not siblings else None
     found.devices.append((handle, identity))

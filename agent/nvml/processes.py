@@ -77,7 +77,7 @@ def _row(pid: int, memory: int | None, host_ids: bool, root: str) -> dict[str, o
     return row
 
 
-def _listed(handle: object, kind: str) -> list[Any]:
+def _listed(handle: object, kind: str) -> Any:
     for version in _VERSIONS:
         try:
             return _asked_twice(f"nvmlDeviceGet{kind}RunningProcesses{version}", handle)
@@ -87,7 +87,7 @@ def _listed(handle: object, kind: str) -> list[Any]:
     raise UnavailableError("function_not_found")
 
 
-def _asked_twice(function: str, handle: object) -> list[Any]:
+def _asked_twice(function: str, handle: object) -> Any:
     """The list can grow between the question for its size and the question for its rows."""
     try:
         return call(function, handle)

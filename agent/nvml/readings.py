@@ -131,7 +131,10 @@ READINGS: tuple[tuple[Reading, tuple[str, ...]], ...] = (
     (fan, ("fan_percent",)),
     (ecc_corrected, ("ecc_corrected",)),
     (ecc_uncorrected, ("ecc_uncorrected",)),
-    (remapped_rows, ("remapped_rows_corrected", "remapped_rows_uncorrected", "remapped_rows_pending", "remapped_rows_failed")),
+    (
+        remapped_rows,
+        ("remapped_rows_corrected", "remapped_rows_uncorrected", "remapped_rows_pending", "remapped_rows_failed"),
+    ),
     (encoder, ("encoder_percent",)),
     (decoder, ("decoder_percent",)),
     (pcie_replays, ("pcie_replays",)),

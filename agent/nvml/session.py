@@ -80,10 +80,10 @@ class Session:
     def _read(self, uuid: str, now: float, events: list[Event]) -> dict[str, object]:
         reader = self._readers.get(uuid)
         try:
-            if reader is None:
-                raise LostError(uuid)
-            sample = reader.read(now)
+            sample = reader.read(now) if reader is not None else None
         except LostError:
+            sample = None
+        if reader is None or sample is None:
             self._note_lost(uuid, events)
             return {"uuid": uuid, "state": "lost"}
         if uuid in self._lost:
@@ -110,7 +110,11 @@ class Session:
     def _note_count(self, found: Found, events: list[Event]) -> None:
         physical = sum(1 for _, identity in found.devices if identity.mig_parent is None)
         if self._expected is not None and found.expected != self._expected:
-            events.append(_event("gpu_count_changed", "", detail=f"the driver counts {found.expected} GPUs, before {self._expected}"))
+            events.append(
+                _event(
+                    "gpu_count_changed", "", detail=f"the driver counts {found.expected} GPUs, before {self._expected}"
+                )
+            )
         elif physical < found.expected and self._edge("unreadable", "", active=True):
             events.append(_event("gpu_count_changed", "", detail=_described(found)))
         if physical >= found.expected:

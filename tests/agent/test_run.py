@@ -19,7 +19,12 @@ REPOSITORY = Path(__file__).parents[2]
 
 def agent(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "agent", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=check, timeout=60
+        [sys.executable, "-m", "agent", *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=60,
     )
 
 
@@ -36,11 +41,23 @@ def test_enrolment_keeps_the_token_from_other_users(settings_file: Path, dashboa
     assert (settings["token"], settings["instance_id"]) == ("rra_own", 17)
     sent = dashboard.enrolments[0]
     assert dashboard.tokens == ["rre_team"]
-    assert sent["hostname"] and sent["machine_id"] and sent["boot_id"]
+    assert sent["hostname"]
+    assert sent["machine_id"]
+    assert sent["boot_id"]
 
 
 def test_enrolling_again_keeps_the_machine_id(settings_file: Path, dashboard: StubDashboard, tmp_path: Path) -> None:
-    agent("enrol", "--url", dashboard.url, "--token", "rre_team", "--config", str(settings_file), "--state-dir", str(tmp_path))
+    agent(
+        "enrol",
+        "--url",
+        dashboard.url,
+        "--token",
+        "rre_team",
+        "--config",
+        str(settings_file),
+        "--state-dir",
+        str(tmp_path),
+    )
     first, second = dashboard.enrolments
     assert first["machine_id"] == second["machine_id"]
 
@@ -61,7 +78,9 @@ def test_no_token_goes_unencrypted_to_another_machine(tmp_path: Path) -> None:
     assert "--allow-http" in done.stderr
 
 
-def test_running_agent_reports_samples_environment_and_heartbeat(settings_file: Path, dashboard: StubDashboard, tmp_path: Path) -> None:
+def test_running_agent_reports_samples_environment_and_heartbeat(
+    settings_file: Path, dashboard: StubDashboard, tmp_path: Path
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "agent", "run", "--config", str(settings_file), "--state-dir", str(tmp_path / "state")],
         cwd=REPOSITORY,
@@ -75,7 +94,8 @@ def test_running_agent_reports_samples_environment_and_heartbeat(settings_file: 
         _, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors.decode()
     batch, beat = dashboard.samples[0], dashboard.heartbeats[-1]
-    assert batch["v"] == 1 and batch["seq"] == 1
+    assert batch["v"] == 1
+    assert batch["seq"] == 1
     assert abs(batch["sent_at"] - batch["samples"][0]["at"]) < 30
     assert any("memory_used_bytes" in sample["host"] for sample in batch["samples"])
     assert {"kind": "agent_started"}.items() <= batch["events"][0].items()
