@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 import redis
 from celery.beat import PersistentScheduler
 from django.core.cache import cache
+from kombu.exceptions import OperationalError
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,11 @@ class PulsingScheduler(PersistentScheduler):
 
     _noted_at = 0.0
 
+    def setup_schedule(self) -> None:
+        super().setup_schedule()
+        # At once, so that a worker proves itself without waiting for the first interval.
+        self._guarded(lambda: self.app.send_task("config.pulse", expires=PULSE_SECONDS))
+
     def tick(self, *args: Any, **kwargs: Any) -> float:
         delay: float = super().tick(*args, **kwargs)
         self._note_tick(time.time())
@@ -44,8 +51,12 @@ class PulsingScheduler(PersistentScheduler):
         if 0 <= now - self._noted_at < PULSE_SECONDS / 2:
             return
         self._noted_at = now
+        self._guarded(lambda: note(BEAT, now))
+
+    @staticmethod
+    def _guarded(action: Callable[[], object]) -> None:
         try:
-            note(BEAT, now)
-        except redis.RedisError as error:
+            action()
+        except (redis.RedisError, OperationalError) as error:
             # Beat goes on: it retries the broker by itself, and the missing note is what tells of the failure.
-            logger.warning("Beat could not note its tick: %s", type(error).__name__)
+            logger.warning("Beat could not reach the broker: %s", type(error).__name__)

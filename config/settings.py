@@ -39,6 +39,11 @@ WEB_URL = env_str("WEB_URL", f"http://127.0.0.1:{RACKRENT_PORT}").rstrip("/")
 # Where people and rented machines reach it; "" = only this machine does.
 PUBLIC_URL = env_str("PUBLIC_URL").rstrip("/")
 DEADMAN_URL = env_secret("DEADMAN_URL")
+# Of the first start only, which makes the first admin.
+RACKRENT_ADMIN_PASSWORD = env_secret("RACKRENT_ADMIN_PASSWORD")
+WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)
+# A fleet that is not there, to look at; never beside real data.
+SANDBOX = EMBEDDED_DATABASE and env_bool("SANDBOX", True)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS") or own_hosts(public_url=PUBLIC_URL, bind_host=RACKRENT_HOST)
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 # Whether requests come through HTTPS; everything that needs it follows from PUBLIC_URL.

@@ -8,6 +8,8 @@ from typing import ClassVar
 from urllib.parse import quote
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from config.embedded.account import Account, EmbeddedError, make_private
 from config.embedded.binaries import valkey_server
@@ -29,7 +31,7 @@ appendfsync everysec
 save ""
 maxmemory 256mb
 maxmemory-policy noeviction
-loglevel notice
+loglevel warning
 logfile ""
 enable-debug-command no
 enable-module-command no
@@ -62,7 +64,8 @@ class EmbeddedValkey(EmbeddedServer):
     def is_accepting(self) -> bool:
         if not Path(self.socket).exists():
             return False
-        client = redis.Redis(unix_socket_path=self.socket, password=self.password, socket_timeout=5)
+        once = Retry(NoBackoff(), 0)
+        client = redis.Redis(unix_socket_path=self.socket, password=self.password, socket_timeout=5, retry=once)
         try:
             return bool(client.ping())
         except redis.AuthenticationError as error:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from config.runtime.children import Child
+from config.runtime.children import Child, end_group
 from config.runtime.console import Console
 
 LONGEST_DELAY_SECONDS = 30.0
@@ -42,6 +42,7 @@ class Supervisor:
         self.console = console
         self.on_change = on_change
         self.watches: list[Watch] = []
+        self.watching = False
         self.stopping = False
 
     @property
@@ -49,12 +50,12 @@ class Supervisor:
         return [watch.child for watch in self.watches]
 
     def handle_signals(self) -> None:
-        """SIGTERM, SIGHUP and Ctrl-C ask for an orderly stop; a second one is not waited for."""
+        """SIGTERM, SIGHUP and Ctrl-C ask for an orderly stop while watching; before and after that they interrupt."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        if self.stopping:
+        if not self.watching or self.stopping:
             raise KeyboardInterrupt
         self.stopping = True
 
@@ -64,10 +65,12 @@ class Supervisor:
         self.watches.append(Watch(child, time.monotonic()))
         self.on_change(self.children)
 
-    def watch(self) -> None:
-        """Restart what ends, until a stop is asked for."""
+    def watch(self, each_round: Callable[[], None] = lambda: None) -> None:
+        """Restart what ends, and call `each_round` now and then, until a stop is asked for."""
+        self.watching = True
         while not self.stopping:
             self.tend(time.monotonic())
+            each_round()
             time.sleep(POLL_SECONDS)
 
     def tend(self, now: float) -> None:
@@ -96,14 +99,23 @@ class Supervisor:
         self.on_change(self.children)
 
     def stop_all(self) -> None:
-        """Stop the children, the last started first."""
+        """Stop the children, the last started first; an interrupt while they end kills those that still run."""
         self.stopping = True
-        for child in reversed(self.children):
-            if child.process:
-                self.console.say("up", f"stopping {child.name}")
-            child.stop()
+        try:
+            for child in reversed(self.children):
+                if child.process:
+                    self.console.say("up", f"stopping {child.name}")
+                child.stop()
+        except KeyboardInterrupt:
+            self._kill_all()
         self.watches.clear()
         self.on_change([])
+
+    def _kill_all(self) -> None:
+        self.console.say("up", "interrupted again: killing what still runs")
+        for child in reversed(self.children):
+            if child.process:
+                end_group(child.process.pid)
 
 
 def describe(status: int) -> str:

@@ -10,6 +10,8 @@ import pytest
 import redis
 from celery import Celery
 from channels_redis.pubsub import RedisPubSubChannelLayer
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from config.embedded import EmbeddedError, EmbeddedValkey
 from config.embedded.processes import command_line
@@ -79,7 +81,8 @@ def test_addresses_hold_where_the_path_has_blanks(tmp_path: Path, short_director
 
 
 def test_it_lets_nobody_in_without_the_password(valkey: EmbeddedValkey) -> None:
-    with redis.Redis(unix_socket_path=valkey.socket) as client, pytest.raises(redis.AuthenticationError):
+    client = redis.Redis(unix_socket_path=valkey.socket, retry=Retry(NoBackoff(), 0))
+    with client, pytest.raises(redis.AuthenticationError):
         client.ping()
 
 

@@ -1,0 +1,24 @@
+"""Runs the whole installation in one terminal; `make run` calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from config.embedded import EmbeddedError
+from config.runtime.console import Console
+from config.runtime.ports import PortError
+from config.runtime.record import AlreadyRunningError
+from config.runtime.up import Up
+
+
+class Command(BaseCommand):
+    help = "Start database, broker, web, worker, beat, local agent and sandbox; Ctrl-C stops them all. See docs/operate.md."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            Up(Console(), settings.INSTALLATION).run()
+        except (EmbeddedError, PortError, AlreadyRunningError) as error:
+            raise CommandError(str(error)) from error

@@ -1,0 +1,55 @@
+"""The processes of an installation, one of each kind, and how each is started. The Procfile names the same."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import get_commands
+
+from config.runtime.children import Program
+from config.web import SHUTDOWN_SECONDS, SOCKET_VARIABLE
+
+PYTHON = sys.executable
+# Warm shutdown: running tasks are given this long to end.
+WORKER_STOP_SECONDS = 20.0
+
+
+def web(listening: socket.socket) -> Program:
+    number = listening.fileno()
+    return Program(
+        "web",
+        [PYTHON, "-m", "config.web"],
+        settings.BASE_DIR,
+        environment={SOCKET_VARIABLE: str(number)},
+        pass_fds=(number,),
+        stop_seconds=SHUTDOWN_SECONDS + 4,
+    )
+
+
+def worker() -> Program:
+    options = [f"--concurrency={settings.WORKER_CONCURRENCY}", "--without-gossip", "--without-mingle"]
+    return _celery("worker", options, stop_seconds=WORKER_STOP_SECONDS)
+
+
+def beat(home: Path) -> Program:
+    # When it last sent what: after a restart, a daily task is not sent again at once.
+    schedule = home / "beat" / "schedule"
+    schedule.parent.mkdir(mode=0o700, exist_ok=True)
+    return _celery("beat", [f"--schedule={schedule}", "--pidfile="])
+
+
+def _celery(name: str, options: list[str], *, stop_seconds: float = 10.0) -> Program:
+    command = [PYTHON, "-m", "celery", "-A", "config", "--quiet", name, "--loglevel=WARNING", *options]
+    # Tasks are JSON, which is what Celery's warning about root is about.
+    quiet = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges"}
+    return Program(name, command, settings.BASE_DIR, environment=quiet, stop_seconds=stop_seconds)
+
+
+def sandbox() -> Program | None:
+    """The sandbox fleet; not beside real data, and not where SANDBOX=0."""
+    if not settings.SANDBOX or "sandbox" not in get_commands():
+        return None
+    return Program("sandbox", [PYTHON, "manage.py", "sandbox"], settings.BASE_DIR)
