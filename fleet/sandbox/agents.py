@@ -1,0 +1,301 @@
+"""The simulated agents: one task each, all in one process. What they measured is a function of time, so they keep no queue:
+after an outage an agent goes on from the last moment that the server has acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from fleet.sandbox.cast import MEMBERS, OFFERS
+from fleet.sandbox.client import Backoff, IngestClient, RefusedError, TokenRefusedError, TooLargeError, TryLaterError
+from fleet.sandbox.desk import Desk, write_private
+from fleet.sandbox.noise import scatter
+from fleet.sandbox.readings import Machine, patterns_of
+from fleet.sandbox.schedule import HISTORY_SECONDS, batch_of_times, sample_times
+
+JSON = dict[str, Any]
+AGENT_VERSION = "0.1.0"
+BATCH_SAMPLES = 180
+HEARTBEAT_SECONDS = 15.0
+# Posts of history at the same time, over all agents; each is followed by as long a pause as it took.
+HISTORY_POSTS = 2
+SAVE_SECONDS = 30.0
+
+
+class Office(Protocol):
+    """What the agents ask of the dashboard's people: to be listed before they enrol, and a token to enrol with."""
+
+    async def is_listed(self, machine_id: str) -> bool: ...
+
+    async def enrolment_token(self, *, refused: str = "") -> str:
+        """`refused`: the token that did not work; another one is made."""
+        ...
+
+
+@dataclass
+class Memory:
+    """What one agent keeps over a restart of the process. `sent_until`: the newest acknowledged sample."""
+
+    token: str = ""
+    instance_id: int | None = None
+    sent_until: float = 0.0
+
+
+@dataclass
+class Crew:
+    """What all agents share."""
+
+    desk: Desk
+    client: IngestClient
+    office: Office
+    path: Path
+    say: Callable[[str], None]
+    memories: dict[str, Memory] = field(default_factory=dict)
+    history: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(HISTORY_POSTS))
+    saved_at: float = 0.0
+
+    def remember(self) -> None:
+        if self.path.exists():
+            rows = json.loads(self.path.read_text())
+            self.memories = {machine_id: Memory(**row) for machine_id, row in rows.items()}
+
+    def save(self, *, now: float | None = None) -> None:
+        """At once, or, given `now`, if the last time is long enough ago: losing some seconds means sending them twice, no more."""
+        if now is not None and now - self.saved_at < SAVE_SECONDS:
+            return
+        self.saved_at = self.desk.clock()
+        write_private(self.path, {machine_id: asdict(memory) for machine_id, memory in self.memories.items()})
+
+    async def run(self) -> None:
+        """Gives every machine that is rented an agent, until cancelled."""
+        tasks: dict[str, asyncio.Task[None]] = {}
+        try:
+            while True:
+                await self._match(tasks)
+                self.save(now=self.desk.clock())
+                await asyncio.sleep(2)
+        finally:
+            await _end(tasks.values())
+            self.save()
+
+    async def _match(self, tasks: dict[str, asyncio.Task[None]]) -> None:
+        rented = {rental.id for rental in self.desk.all()}
+        for machine_id in sorted(rented - tasks.keys()):
+            tasks[machine_id] = asyncio.create_task(Agent(self, machine_id).run())
+        for task in tasks.values():
+            if task.done():
+                # Only a defect ends an agent: it ends the process too, and whoever watches that starts it anew.
+                task.result()
+        await _end([tasks.pop(machine_id) for machine_id in tasks.keys() - rented])
+
+
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Agent:
+    """The agent of one machine: enrols, catches up, then reports every few seconds while its machine runs."""
+
+    def __init__(self, crew: Crew, machine_id: str) -> None:
+        self.crew = crew
+        self.machine_id = machine_id
+        self.memory = crew.memories.setdefault(machine_id, Memory())
+        self.member = next((member for member in MEMBERS if member.id == machine_id), None)
+        self.backoff = Backoff()
+        self.interval_seconds, self.report_seconds, self.paused = 5.0, 10.0, False
+        self.batch_samples = BATCH_SAMPLES
+        self.sequence = 0
+        self.introduced_boot = ""
+        self.heartbeat_at = 0.0
+        self.has_caught_up = False
+
+    async def run(self) -> None:
+        while True:
+            try:
+                wait = await self.step()
+            except TryLaterError as error:
+                wait = self.backoff.next_wait(error)
+            except TokenRefusedError:
+                self._forget_token()
+                wait = 1.0
+            await asyncio.sleep(wait)
+
+    async def step(self) -> float:
+        """Do what is due now; returns the seconds until the next step."""
+        machine = self._machine()
+        if machine is None:
+            return 2.0
+        if not self.memory.token and not await self._enrol(machine):
+            return 2.0
+        now = self.crew.desk.clock()
+        if not self._is_silent(machine, now):
+            await self._beat(machine, now)
+        if self.paused or not await self._report(machine, now):
+            self._say_caught_up()
+            return self.report_seconds - (now - self._offset) % self.report_seconds
+        return 0.0
+
+    def _machine(self) -> Machine | None:
+        """The machine while it is up."""
+        desk = self.crew.desk
+        desk.refresh()
+        rental = desk.rentals.get(self.machine_id)
+        if rental is None or not rental.is_up or rental.started_at is None:
+            return None
+        patterns = patterns_of(rental.id, OFFERS[rental.offer].gpu_count)
+        return Machine(
+            rental.id,
+            rental.name,
+            rental.offer,
+            rental.image,
+            rental.disk_gb,
+            desk.born_at,
+            rental.started_at,
+            patterns,
+        )
+
+    async def _enrol(self, machine: Machine) -> bool:
+        """False: the provider's listing has not reached the dashboard yet, and enrolling now would make a second machine."""
+        office = self.crew.office
+        if not await office.is_listed(self.machine_id):
+            return False
+        token = await office.enrolment_token()
+        body = {
+            "v": 1,
+            "agent_version": AGENT_VERSION,
+            "hostname": machine.name,
+            "machine_id": machine.uuids[0].removeprefix("GPU-").replace("-", ""),
+            "boot_id": machine.boot_id,
+            "provider_ids": machine.provider_ids(),
+            "gpus": machine.inventory(),
+            "host": machine.environment(),
+        }
+        try:
+            answer = await self.crew.client.enrol(token, body)
+        except TokenRefusedError:
+            await office.enrolment_token(refused=token)
+            raise
+        self.memory.token, self.memory.instance_id = answer["token"], answer["instance_id"]
+        self._obey(answer)
+        self.crew.save()
+        return True
+
+    def _forget_token(self) -> None:
+        """The server knows us no more: its data may be new, so the day's history is sent again. What it has it stores once."""
+        if self.memory.token:
+            self.crew.say(f"{self.machine_id}: the agent's token is refused; enrolling again")
+        self.memory.token, self.memory.sent_until, self.introduced_boot, self.has_caught_up = "", 0.0, "", False
+
+    @property
+    def _offset(self) -> float:
+        """Agents of one fleet do not all report in the same moment."""
+        return round(self.report_seconds * scatter(int(self.machine_id[3:], 16), 9), 2)
+
+    def _is_silent(self, machine: Machine, now: float) -> bool:
+        return now > self._last_word(machine, now)
+
+    def _last_word(self, machine: Machine, now: float) -> float:
+        """Until when this agent reports: one of them fell silent before the birth, until its machine is restarted."""
+        silent_from = self.member.silent_from if self.member else None
+        return now if silent_from is None or machine.booted_at > machine.born_at else machine.born_at + silent_from
+
+    async def _report(self, machine: Machine, now: float) -> bool:
+        """Send the next batch; False when there is nothing (more) to send."""
+        since = max(self.memory.sent_until, machine.booted_at, now - HISTORY_SECONDS)
+        until = min(now, self._last_word(machine, now))
+        times = batch_of_times(
+            sample_times(
+                since=since,
+                until=until,
+                now=now,
+                interval_seconds=self.interval_seconds,
+                offset_seconds=self._offset % self.interval_seconds,
+            ),
+            self.batch_samples,
+        )
+        if not times:
+            return False
+        if now - times[-1] < self.report_seconds:
+            await self._send(machine, since, times)
+            return False
+        async with self.crew.history:
+            began = self.crew.desk.clock()
+            await self._send(machine, since, times)
+            await asyncio.sleep(min(self.crew.desk.clock() - began, 2.0))
+        return True
+
+    async def _send(self, machine: Machine, since: float, times: list[float]) -> None:
+        body = self._batch(machine, since, times)
+        try:
+            self._obey(await self.crew.client.samples(self.memory.token, body))
+        except TooLargeError:
+            self.batch_samples = max(1, self.batch_samples // 2)
+            return
+        except RefusedError as error:
+            self.crew.say(f"{self.machine_id}: a batch of {len(times)} samples was refused: {error}")
+        self.backoff.reset()
+        self.introduced_boot = machine.boot_id
+        self.memory.sent_until = times[-1]
+
+    def _batch(self, machine: Machine, since: float, times: list[float]) -> JSON:
+        self.sequence += 1
+        body = {**self._envelope(machine), "seq": self.sequence, "samples": [machine.sample(at) for at in times]}
+        if events := self._events(machine, since, times[-1]):
+            body["events"] = events
+        if self.introduced_boot != machine.boot_id:
+            body |= {"inventory": machine.inventory(), "environment": machine.environment()}
+        return body
+
+    def _envelope(self, machine: Machine) -> JSON:
+        return {
+            "v": 1,
+            "agent_version": AGENT_VERSION,
+            "boot_id": machine.boot_id,
+            "sent_at": round(self.crew.desk.clock(), 3),
+        }
+
+    def _events(self, machine: Machine, since: float, until: float) -> list[JSON]:
+        if machine.booted_at > machine.born_at:
+            started = {"at": machine.booted_at, "kind": "agent_started"}
+            return [started] if since <= machine.booted_at <= until else []
+        found = []
+        for happening in self.member.happenings if self.member else ():
+            at = machine.born_at + happening.t
+            if since < at <= until:
+                event: JSON = {"at": at, "kind": happening.kind, "detail": happening.detail}
+                event |= {} if happening.code is None else {"code": happening.code}
+                event |= {} if happening.gpu is None else {"gpu": machine.uuids[happening.gpu]}
+                found.append(event)
+        return found
+
+    async def _beat(self, machine: Machine, now: float) -> None:
+        if now - self.heartbeat_at < HEARTBEAT_SECONDS:
+            return
+        body = {
+            **self._envelope(machine),
+            "nvml": {"state": "ok", "since": machine.booted_at, "restarts": 0},
+            "queued_batches": 0,
+            "dropped_batches": 0,
+            "cpu_percent": 0.3,
+            "memory_bytes": 31 << 20,
+        }
+        self._obey(await self.crew.client.heartbeat(self.memory.token, body))
+        self.heartbeat_at = now
+
+    def _obey(self, answer: JSON) -> None:
+        config = answer.get("config") or {}
+        self.interval_seconds = max(1.0, float(config.get("interval_seconds", self.interval_seconds)))
+        self.report_seconds = max(1.0, float(config.get("report_seconds", self.report_seconds)))
+        self.paused = bool(config.get("paused", self.paused))
+
+    def _say_caught_up(self) -> None:
+        if not self.has_caught_up:
+            self.has_caught_up = True
+            self.crew.say(f"{self.machine_id}: reporting")

@@ -1,0 +1,33 @@
+"""When a simulated agent takes samples. Coarser the longer ago, so that a day of history costs about as much as three hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from math import ceil, floor
+
+HISTORY_SECONDS = 24 * 3600.0
+# (older than, seconds between samples). No chart of that age has finer buckets.
+TIERS = ((6 * 3600.0, 120.0), (3600.0, 30.0))
+
+
+def sample_times(
+    *, since: float, until: float, now: float, interval_seconds: float, offset_seconds: float = 0.0
+) -> Iterator[float]:
+    """Moments in (since, until] on a grid that does not depend on where one starts, so that a batch sent again repeats them."""
+    at = since - offset_seconds
+    while True:
+        step = _step(now - at, interval_seconds)
+        at = (floor(at / step + 1e-9) + 1) * step
+        if at + offset_seconds > until:
+            return
+        yield round(at + offset_seconds, 3)
+
+
+def batch_of_times(times: Iterator[float], size: int) -> list[float]:
+    return list(islice(times, size))
+
+
+def _step(age_seconds: float, interval_seconds: float) -> float:
+    coarse = next((step for older_than, step in TIERS if age_seconds > older_than), interval_seconds)
+    return ceil(coarse / interval_seconds) * interval_seconds

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from fleet.sandbox.schedule import HISTORY_SECONDS, sample_times
+
+NOW = 1_796_000_003.0
+
+
+def times(since: float, until: float = NOW, offset: float = 1.3) -> list[float]:
+    return list(sample_times(since=since, until=until, now=NOW, interval_seconds=5, offset_seconds=offset))
+
+
+def test_a_day_is_finest_where_it_is_newest() -> None:
+    day = times(NOW - HISTORY_SECONDS)
+    steps: dict[str, set[float]] = {"old": set(), "middle": set(), "new": set()}
+    for before, after in pairwise(day):
+        age = NOW - before
+        steps["old" if age > 6 * 3600 else "middle" if age > 3600 else "new"].add(round(after - before, 3))
+    assert max(steps["new"]) == 5
+    assert max(steps["middle"]) == 30
+    assert max(steps["old"]) == 120
+    assert len(day) < 2000
+
+
+def test_going_on_from_anywhere_repeats_the_same_moments() -> None:
+    day = times(NOW - HISTORY_SECONDS)
+    for cut in (3, 500, 700, 1200, len(day) - 2):
+        assert times(day[cut]) == day[cut + 1 :]
+
+
+def test_nothing_lies_outside_the_span() -> None:
+    assert times(NOW) == []
+    assert all(NOW - 60 < at <= NOW for at in times(NOW - 60))
