@@ -11,6 +11,9 @@ from fleet.teams import sessions
 
 def register_panels() -> None:
     panels.navigation.register(NavItem("settings", _("Settings"), "team_settings", "settings", order=900, far=True))
-    for tab in (NavItem("team", _("Team"), "team_settings", "", order=10),):
+    for tab in (
+        NavItem("team", _("Team"), "team_settings", "", order=10),
+        NavItem("members", _("Members"), "members", "", order=20),
+    ):
         panels.settings_tabs.register(tab)
     sessions.connect()

@@ -32,3 +32,11 @@ def announced(monkeypatch, django_capture_on_commit_callbacks):
             yield users
 
     return collect
+
+
+@pytest.fixture(autouse=True)
+def _no_throttles_left_over():
+    """Counts of throttles lie in the cache, which outlives a test."""
+    from django.core.cache import cache
+
+    cache.clear()
