@@ -22,11 +22,16 @@ from fleet.teams.sessions import SessionStore
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 
-class TeamRequest(HttpRequest):
-    """A request under /t/<team>/: TeamMiddleware has checked the membership."""
+class PersonRequest(HttpRequest):
+    """A request of somebody signed in: LoginRequiredMiddleware has checked that."""
 
     user: User
     htmx: HtmxDetails
+
+
+class TeamRequest(PersonRequest):
+    """A request under /t/<team>/: TeamMiddleware has checked the membership."""
+
     team: Team
     membership: Membership
 

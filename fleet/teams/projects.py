@@ -55,7 +55,8 @@ def restore_project(*, actor: Actor, project: Project) -> None:
 
 
 def refuse_taken_name(*, team: Team, name: str, but: Project | None = None) -> None:
-    if Project.objects.filter(team=team, name__iexact=name).exclude(pk=but.pk if but else None).exists():
+    same = Project.objects.filter(team=team, name__iexact=name).first()
+    if same and same != but:
         raise Taken(_("A project of this name exists. Choose another name, or restore it if it is archived."))
 
 

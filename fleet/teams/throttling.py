@@ -23,7 +23,7 @@ class FormThrottle(SimpleRateThrottle):
         self.form, self.rate = form, rate
         super().__init__()
 
-    def get_cache_key(self, request: HttpRequest, view: object) -> str:  # type: ignore[override]
+    def get_cache_key(self, request: HttpRequest, view: object) -> str:
         return f"form.{self.form}.{client_ip(request)}"
 
 
