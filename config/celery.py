@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from celery import Celery
+from celery.schedules import crontab
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -15,4 +16,9 @@ app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telem
 # A run that is late by its whole interval is worth nothing: `expires` drops it instead of letting a backlog grow.
 app.conf.beat_schedule = {
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
+    "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
+    "inventory.prune_observations": {
+        "task": "inventory.prune_observations",
+        "schedule": crontab(hour="3", minute="17"),
+    },
 }

@@ -32,6 +32,10 @@ CREDENTIAL_KEYS = [
     if key.strip()
 ]
 
+# Reading a provider: how long one listing may take, and how many complete ones must lack a machine before it is gone.
+POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 120, low=10, high=150)
+LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
+
 RACKRENT_HOST = env_str("RACKRENT_HOST", "127.0.0.1")
 RACKRENT_PORT = env_int("RACKRENT_PORT", 8400, low=1, high=65535)
 # Where the other processes of this installation reach the web process.

@@ -6,13 +6,10 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from fleet.inventory.words import BILLINGS, MARKETS, STATES, TENANCIES, choices, reason_words
 from fleet.providers.base import Billing, InstanceState, Market, Tenancy
 
 __all__ = ["GPU", "EnvironmentReport", "Hold", "HoldKind", "Image", "Instance", "Observation", "ProviderAccount"]
-
-
-def choices(enum: type) -> list[tuple[str, str]]:
-    return [(member.value, member.value) for member in enum]  # type: ignore[attr-defined]
 
 
 class ProviderAccount(models.Model):
@@ -30,15 +27,27 @@ class ProviderAccount(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     poll_interval_seconds = models.PositiveIntegerField(_("poll every"), default=60)
     next_poll_at = models.DateTimeField(default=timezone.now, db_index=True)
+    # Set while a poll runs; only the poll that set it may write what it found.
     poll_started_at = models.DateTimeField(null=True)
     listed_at = models.DateTimeField(null=True, help_text="When a listing was last complete.")
     failures = models.PositiveIntegerField(default=0, help_text="Failed polls since the last complete one.")
     error_kind = models.CharField(max_length=40, blank=True)
     error_detail = models.CharField(max_length=500, blank=True)
+    failed_at = models.DateTimeField(null=True)
+    # The last check of the credentials: [{"name", "result": "ok" | "warn" | "no", …}], see checks.py.
+    check_started_at = models.DateTimeField(null=True)
+    checked_at = models.DateTimeField(null=True)
+    check_results = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+    # A disconnected account keeps its machines and their record, and no credentials.
+    disconnected_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint("team", "name", name="account_name_once")]
+        constraints = [
+            models.UniqueConstraint(
+                "team", "name", name="account_name_once", condition=models.Q(disconnected_at__isnull=True)
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -50,9 +59,12 @@ class Image(models.Model):
     account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.CASCADE, related_name="images")
     external_id = models.CharField(max_length=300)
     name = models.CharField(max_length=300)
+    region = models.CharField(max_length=80, blank=True)
+    owned = models.BooleanField(default=True, help_text="False: somebody else's, seen because a machine uses it.")
     created_at = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(default=timezone.now)
+    gone_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint("account", "external_id", name="image_once")]
@@ -70,13 +82,13 @@ class Instance(models.Model):
     region = models.CharField(max_length=80, blank=True)
     name = models.CharField(_("name"), max_length=200)
 
-    state = models.CharField(max_length=16, choices=choices(InstanceState), default=InstanceState.UNKNOWN)
+    state = models.CharField(max_length=16, choices=choices(STATES), default=InstanceState.UNKNOWN)
     raw_state = models.CharField(max_length=80, blank=True)
     state_reason = models.CharField(max_length=300, blank=True)
     state_since = models.DateTimeField(default=timezone.now)
-    billing = models.CharField(max_length=16, choices=choices(Billing), default=Billing.UNKNOWN)
-    market = models.CharField(max_length=16, choices=choices(Market), default=Market.UNKNOWN)
-    tenancy = models.CharField(max_length=16, choices=choices(Tenancy), default=Tenancy.UNKNOWN)
+    billing = models.CharField(max_length=16, choices=choices(BILLINGS), default=Billing.UNKNOWN)
+    market = models.CharField(max_length=16, choices=choices(MARKETS), default=Market.UNKNOWN)
+    tenancy = models.CharField(max_length=16, choices=choices(TENANCIES), default=Tenancy.UNKNOWN)
 
     instance_type = models.CharField(max_length=120, blank=True)
     gpu_raw = models.CharField(max_length=120, blank=True)
@@ -99,8 +111,11 @@ class Instance(models.Model):
     ssh = models.JSONField(default=list, blank=True)  # [{"host", "port", "user", "kind": "direct" | "proxy"}]
     provider_created_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
+    provider_stopped_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
+    provider_labels = models.JSONField(default=dict, blank=True)
     extra = models.JSONField(default=dict, blank=True)
+    rule_version = models.PositiveSmallIntegerField(default=0)
 
     managed = models.BooleanField(
         default=False, help_text="False: nobody registered it; it is shown and never touched."
@@ -127,6 +142,11 @@ class Instance(models.Model):
     def is_exclusive(self) -> bool | None:
         """The plain word for tenancy; None where the provider does not say."""
         return Tenancy(self.tenancy).is_exclusive
+
+    @property
+    def reason(self) -> str:
+        """Why it is in this state, in the reader's language where the reason is ours."""
+        return reason_words(self.state_reason)
 
 
 class GPU(models.Model):
@@ -183,8 +203,8 @@ class Observation(models.Model):
     unchanged_until = models.DateTimeField(null=True)
     listed = models.BooleanField(default=True, help_text="False: the listing was complete and did not name it.")
     raw_state = models.CharField(max_length=80, blank=True)
-    state = models.CharField(max_length=16, choices=choices(InstanceState))
-    billing = models.CharField(max_length=16, choices=choices(Billing))
+    state = models.CharField(max_length=16, choices=choices(STATES))
+    billing = models.CharField(max_length=16, choices=choices(BILLINGS))
     price_per_hour = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     storage_price_per_hour = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     currency = models.CharField(max_length=3)

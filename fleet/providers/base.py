@@ -1,6 +1,6 @@
 """The seam every provider fits through: value types, the vocabulary, and the contract of an adapter.
 
-No Django, no models, no clock. Adapters convert: the core never sees cents, thousandths, per-GPU prices or raw words alone.
+No Django, no models. Adapters convert: the core never sees cents, thousandths, per-GPU prices or raw words alone.
 """
 
 from __future__ import annotations
@@ -66,6 +66,24 @@ class Capability(StrEnum):
     BALANCE = "balance"
 
 
+# An adapter has the method exactly when it declares the capability.
+METHODS: Mapping[Capability, str] = {
+    Capability.LIST: "instances",
+    Capability.START: "start",
+    Capability.STOP: "stop",
+    Capability.TERMINATE: "terminate",
+    Capability.CREATE: "create",
+    Capability.OFFERS: "offers",
+    Capability.IMAGES: "images",
+    Capability.BALANCE: "balance",
+}
+
+
+def gettext_noop(text: str) -> str:
+    """Marks a text for translation. Adapters know no Django: whoever shows the text translates it."""
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Money:
     amount: Decimal
@@ -90,7 +108,10 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderInstance:
-    """One machine as its provider lists it. None = the provider does not say. Rates are for the whole machine, an hour."""
+    """One machine as its provider lists it. None = the provider does not say. Rates are for the whole machine, an hour.
+
+    `extra` holds what has no field here, JSON-ready and free of secrets.
+    """
 
     ref: Ref
     name: str
@@ -127,19 +148,27 @@ class ProviderImage:
     external_id: str
     name: str
     created_at: datetime | None = None
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountInfo:
-    """What the cheapest authenticated read says of the key."""
+    """What the cheapest authenticated read says of the key.
+
+    `lacks`: permissions that the key has not and whose absence leaves something unknown, in the provider's words.
+    """
 
     external_id: str = ""
     currency: str = "USD"
+    lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field of an adapter's account form; form, API schema and redaction come from it. Labels are English message ids."""
+    """One field of an adapter's account form; form, API schema and redaction come from it.
+
+    Labels and hints are English message ids, marked with gettext_noop.
+    """
 
     name: str
     label: str
@@ -147,10 +176,14 @@ class Field:
     secret: bool = False
     required: bool = True
     default: str = ""
+    multiline: bool = False
 
 
 class Provider(Protocol):
-    """One adapter, made for one account. Synchronous; may block; raises only fleet.providers.errors."""
+    """One adapter, made for one account. Synchronous; may block; raises only fleet.providers.errors.
+
+    Every map from a raw word is read with `.get(raw, UNKNOWN)`: a word that a provider invents tomorrow must not stop a poll.
+    """
 
     kind: ClassVar[str]
     label: ClassVar[str]
@@ -159,16 +192,25 @@ class Provider(Protocol):
     # Raised whenever a raw word is mapped differently: observations name the rule they were made under.
     rule_version: ClassVar[int]
 
-    def __init__(self, options: Mapping[str, str]) -> None: ...
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """`options` holds every declared field, secrets included, "" where empty. Raises InvalidOption; opens no connection."""
 
     def verify(self) -> AccountInfo:
         """Reads the cheapest thing that needs the credentials. Raises AuthFailed or ScopeMissing."""
         ...
 
+
+class ListsInstances(Provider, Protocol):
+    """Capability LIST."""
+
     def instances(self) -> Iterator[ProviderInstance]:
         """Every page of every region; complete, or it raises. Never a part."""
         ...
 
+
+class ListsImages(Provider, Protocol):
+    """Capability IMAGES."""
+
     def images(self) -> Iterator[ProviderImage]:
-        """Own images; empty where the provider has none."""
+        """The account's own images; complete, or it raises."""
         ...

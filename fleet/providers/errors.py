@@ -9,6 +9,7 @@ ProviderError
 ├── QuotaOrFunds
 ├── RateLimited         retry_after: seconds, where the provider says
 ├── Invalid             the provider refused what we sent
+│   └── InvalidOption   a field of the account form cannot be used, known before any call
 ├── Unavailable         time-out, 5xx, an answer that is not what the API promises
 └── PartialCreate       an error came back, but a machine exists: ref
 """
@@ -62,6 +63,14 @@ class RateLimited(ProviderError):
 
 class Invalid(ProviderError):
     kind = "invalid"
+
+
+class InvalidOption(Invalid):
+    """`message` is an English message id with %(name)s places, filled from `params` after translation."""
+
+    def __init__(self, field: str, message: str, **params: str) -> None:
+        super().__init__(message % params)
+        self.field, self.message, self.params = field, message, params
 
 
 class Unavailable(ProviderError):

@@ -1,0 +1,61 @@
+"""Is this key good, and for what? Run when a person asks; each answer names the remedy."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from fleet.inventory.adapters import can, open_adapter
+from fleet.inventory.credentials import CredentialError
+from fleet.inventory.listing import prices_of, read_listing
+from fleet.inventory.models import ProviderAccount
+from fleet.inventory.poll import error_text
+from fleet.providers.base import Capability, Provider
+from fleet.providers.errors import Invalid, ProviderError
+
+Result = dict[str, Any]
+
+
+def run_checks(*, account: ProviderAccount, now: datetime) -> list[Result]:
+    """Asks the provider, then keeps the answers. Each: {"name", "result": "ok" | "warn" | "no", and figures for its text}."""
+    results, found = answers(account)
+    ProviderAccount.objects.filter(pk=account.pk, check_started_at=account.check_started_at).update(
+        checked_at=now, check_results=results, **found
+    )
+    return results
+
+
+def answers(account: ProviderAccount) -> tuple[list[Result], dict[str, str]]:
+    """The results, and what they teach us of the account."""
+    results: list[Result] = []
+    try:
+        adapter = open_adapter(account)
+        started = time.monotonic()
+        info = adapter.verify()
+        milliseconds = round((time.monotonic() - started) * 1000)
+        results.append({"name": "accepted", "result": "ok", "as": info.external_id[:200], "milliseconds": milliseconds})
+        results += [{"name": "lacks", "result": "warn", "permission": lack[:120]} for lack in info.lacks]
+        if can(account, Capability.LIST):
+            results += counted(adapter, account.currency)
+    except (ProviderError, CredentialError) as error:
+        return [*results, refusal(account, error)], {}
+    return results, {"external_id": info.external_id[:200], "currency": info.currency[:3]}
+
+
+def refusal(account: ProviderAccount, error: ProviderError | CredentialError) -> Result:
+    known = error if isinstance(error, ProviderError) else Invalid(str(error))
+    return {"name": "failed", "result": "no", "kind": known.kind, "detail": error_text(account, known)}
+
+
+def counted(adapter: Provider, currency: str) -> list[Result]:
+    """What a listing shows, and how much of it has a price."""
+    machines = read_listing(adapter, timeout_seconds=settings.POLL_TIMEOUT_SECONDS).machines
+    unpriced = sum(prices_of(machine, currency)["price_per_hour"] is None for machine in machines)
+    gpus = sum(machine.gpu_count or 0 for machine in machines)
+    results: list[Result] = [{"name": "machines", "result": "ok", "machines": len(machines), "gpus": gpus}]
+    if unpriced:
+        results.append({"name": "unpriced", "result": "warn", "machines": unpriced})
+    return results

@@ -1,0 +1,42 @@
+"""Background work of the inventory. Every task fetches by id and calls a use-case."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from celery import shared_task
+from django.utils import timezone
+
+from fleet.inventory.checks import run_checks
+from fleet.inventory.models import ProviderAccount
+from fleet.inventory.observe import prune_observations
+from fleet.inventory.poll import claim_due, poll_account
+
+
+@shared_task(name="inventory.dispatch_polls")
+def dispatch_polls() -> int:
+    claims = claim_due(now=timezone.now())
+    for claim in claims:
+        poll.apply_async((claim.account_id, claim.started_at.isoformat()), expires=claim.expires_at)
+    return len(claims)
+
+
+@shared_task(name="inventory.poll", soft_time_limit=170, time_limit=180)
+def poll(account_id: int, started_at: str) -> None:
+    """Does nothing when its claim is no longer the account's: delivered twice, or picked up too late."""
+    claimed_at = datetime.fromisoformat(started_at)
+    account = ProviderAccount.objects.filter(pk=account_id, poll_started_at=claimed_at, disconnected_at=None).first()
+    if account is not None:
+        poll_account(account=account, now=claimed_at)
+
+
+@shared_task(name="inventory.check_account", soft_time_limit=170, time_limit=180)
+def check_account(account_id: int) -> None:
+    account = ProviderAccount.objects.filter(pk=account_id, disconnected_at=None).first()
+    if account is not None:
+        run_checks(account=account, now=timezone.now())
+
+
+@shared_task(name="inventory.prune_observations")
+def prune() -> int:
+    return prune_observations(now=timezone.now())

@@ -1,0 +1,68 @@
+"""What the vocabulary of the provider seam is called on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from fleet.providers.base import Billing, InstanceState, Market, Tenancy
+
+Words = Mapping[StrEnum, str | Promise]
+
+STATES: Words = {
+    InstanceState.PROVISIONING: _("provisioning"),
+    InstanceState.STARTING: _("starting"),
+    InstanceState.RUNNING: _("running"),
+    InstanceState.STOPPING: _("stopping"),
+    InstanceState.STOPPED: pgettext_lazy("machine", "stopped"),
+    InstanceState.TERMINATING: _("terminating"),
+    InstanceState.TERMINATED: _("terminated"),
+    InstanceState.ERROR: _("error"),
+    InstanceState.UNREACHABLE: _("unreachable"),
+    InstanceState.UNKNOWN: pgettext_lazy("machine", "unknown"),
+}
+BILLINGS: Words = {
+    Billing.FULL: _("billed in full"),
+    Billing.STORAGE: _("only disks billed"),
+    Billing.NONE: _("not billed"),
+    Billing.UNKNOWN: _("billing unknown"),
+}
+MARKETS: Words = {
+    Market.ON_DEMAND: _("on demand"),
+    Market.SPOT: _("spot"),
+    Market.RESERVED: _("reserved"),
+    Market.PREPAID: _("prepaid"),
+    Market.UNKNOWN: pgettext_lazy("market", "unknown"),
+}
+TENANCIES: Words = {
+    Tenancy.DEDICATED_HOST: _("whole host"),
+    Tenancy.DEDICATED_GPU: _("own GPUs on a shared host"),
+    Tenancy.COMMUNITY_HOST: _("community host"),
+    Tenancy.FRACTION: _("part of a GPU"),
+    Tenancy.UNKNOWN: pgettext_lazy("tenancy", "unknown"),
+}
+# Reasons that we give ourselves; everything else in state_reason is the provider's own text.
+UNLISTED, DISCONNECTED = "rackrent:unlisted", "rackrent:disconnected"
+OUR_REASONS: Mapping[str, str | Promise] = {
+    UNLISTED: _("no longer in the provider's list"),
+    DISCONNECTED: _("its account was disconnected"),
+}
+
+
+def choices(words: Words) -> list[tuple[str, str | Promise]]:
+    return [(member.value, word) for member, word in words.items()]
+
+
+def sharing_word(exclusive: bool | None) -> str:
+    """The plain word for tenancy that stands wherever there is room for one word only."""
+    if exclusive is None:
+        return str(pgettext_lazy("tenancy", "unknown"))
+    return str(_("exclusive") if exclusive else _("shared"))
+
+
+def reason_words(state_reason: str) -> str:
+    return str(OUR_REASONS.get(state_reason, state_reason))
