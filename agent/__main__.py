@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import sys
 
-# The one command that is not for people is told apart before argparse is loaded: the NVML process stays small
-_NVML_CHILD = "nvml-child"
+# The two commands that are not for people are told apart before argparse is loaded: these processes stay small
+NVML_CHILD, SUPERVISE = "nvml-child", "supervise"
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] == [_NVML_CHILD]:
-        from agent.nvml.child import main as serve
+    if arguments[:1] == [NVML_CHILD]:
+        return _serve_nvml(arguments[1:])
+    if arguments[:1] == [SUPERVISE]:
+        from agent.supervise import main as supervise
 
-        return serve(arguments[1:])
+        return supervise(arguments[1:])
     from agent.cli import main as command
 
     return command(arguments)
+
+
+def _serve_nvml(arguments: list[str]) -> int:
+    try:
+        from agent.nvml.child import main as serve
+    except ModuleNotFoundError as error:
+        # In a checkout without its dependencies: the host is measured all the same
+        detail = f"the Python package nvidia-ml-py is not installed ({error.name} is missing)"
+        sys.stdout.write('{"failed":"error","detail":"%s"}\n' % detail)
+        return 0
+    return serve(arguments)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
-    except (SettingsError, ValueError) as error:
+    except (SettingsError, OSError, ValueError) as error:
         return _refuse(str(error))
 
 
@@ -58,11 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", parents=[files], help="measure and send, in the foreground")
     run.add_argument("--self-update", action="store_true", help="install newer versions that the dashboard serves")
     run.set_defaults(command=_run)
-    for name, command, text in (
-        ("pause", _pause, "let go of NVML, for a GPU reset or MIG change"),
-        ("resume", _resume, "measure again"),
-    ):
-        commands.add_parser(name, parents=[files], help=text).set_defaults(command=command)
+    _add_metrics(commands)
+    pause = commands.add_parser("pause", parents=[files], help="let go of NVML, for a GPU reset or a MIG change")
+    pause.set_defaults(command=_pause)
+    resume = commands.add_parser("resume", parents=[files], help="measure again")
+    resume.set_defaults(command=_resume)
     return parser
 
 
@@ -75,6 +75,18 @@ def _add_enrol(commands: argparse._SubParsersAction[argparse.ArgumentParser], fi
     enrol.add_argument("--ca-file", metavar="FILE", help="trust this certificate authority, and no other")
     enrol.add_argument("--allow-http", action="store_true", help="send tokens unencrypted, on a network you trust")
     enrol.set_defaults(command=_enrol)
+
+
+def _add_metrics(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    metrics = commands.add_parser("metrics", help="serve a page for Prometheus")
+    metrics.add_argument("--listen", metavar="HOST:PORT", help="default: 127.0.0.1:9469")
+    metrics.add_argument(
+        "--token-file", metavar="FILE", help="a bearer token that scrapers send; needed beyond loopback"
+    )
+    metrics.add_argument(
+        "--host-label", choices=("Hostname", "hostname"), default="Hostname", help="as dcgm-exporter 3 or 4 spells it"
+    )
+    metrics.set_defaults(command=_metrics)
 
 
 def _once() -> int:
@@ -117,18 +129,36 @@ def _enrol(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    import signal
-
-    from agent.supervisor import Supervisor
-    from agent.transport import Dashboard
+    from agent.__main__ import SUPERVISE
+    from agent.program import entry
+    from agent.supervise import Options
+    from agent.unpacking import replace_process
 
     settings = load_settings(options.config)
-    settings.self_update = settings.self_update or options.self_update
-    dashboard = Dashboard(settings.url, settings.token, ca_file=settings.ca_file, allow_http=settings.allow_http)
-    supervisor = Supervisor(settings, dashboard, ensure_state_directory(options.state_dir))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: supervisor.stop())
-    supervisor.run()
+    state_directory = ensure_state_directory(os.path.abspath(options.state_dir))
+    archive = entry() if os.path.isfile(entry()) else ""
+    update = settings.self_update or options.self_update
+    kept = Options(os.path.abspath(options.config), state_directory, self_update=update, archive=archive)
+    replace_process([SUPERVISE, *kept.words()], state_directory)
+    return EXIT_REFUSED
+
+
+def _metrics(options: argparse.Namespace) -> int:
+    import contextlib
+
+    from agent.metrics_server import DEFAULT_LISTEN, serve
+
+    token = ""
+    if options.token_file:
+        with open(options.token_file, encoding="utf-8") as file:
+            token = file.read().strip()
+        if not token:
+            return _refuse(f"{options.token_file} is empty: write a token into it")
+    server = serve(options.listen or DEFAULT_LISTEN, token, options.host_label)
+    sys.stderr.write("serving http://{}:{}/metrics\n".format(*server.server_address[:2]))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.serve_forever()
+    server.server_close()
     return 0
 
 

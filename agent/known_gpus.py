@@ -42,7 +42,7 @@ class KnownGpus:
         for uuid in self._missing:
             if uuid in seen:
                 report({"at": time.time(), "kind": "gpu_back", "gpu": uuid})
-        whole = [*inventory, *(self._rows[uuid] for uuid in missing)]
+        whole = [_on_the_wire(row) for row in [*inventory, *(self._rows[uuid] for uuid in missing)]]
         self._missing = missing
         self._remember({str(row["uuid"]): row for row in whole})
         return whole
@@ -65,3 +65,8 @@ class KnownGpus:
         self._rows = rows
         with contextlib.suppress(OSError):
             write_privately(self._path, json.dumps({"boot_id": self._boot_id, "gpus": list(rows.values())}))
+
+
+def _on_the_wire(row: Row) -> Row:
+    """Without what only this machine needs to know."""
+    return {name: value for name, value in row.items() if name != "gpu_instance_id"}

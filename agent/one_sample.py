@@ -62,13 +62,15 @@ class GpuQuestion:
         return done()
 
     def _take(self, message: dict[str, object], rows: list[dict[str, object]]) -> None:
-        hello, inventory, gpus = message.get("hello"), message.get("inventory"), message.get("gpus")
+        hello, inventory, gpus, events = (message.get(name) for name in ("hello", "inventory", "gpus", "events"))
         if isinstance(hello, dict):
             self.driver = hello
         if isinstance(inventory, list):
             self.inventory = inventory
         if isinstance(gpus, list):
             rows.extend(gpus)
+        if isinstance(events, list):
+            self.events.extend(events)
 
 
 def take_sample(apart_seconds: float = 1.0) -> dict[str, object]:

@@ -9,10 +9,11 @@ import threading
 import time
 
 from agent import program
+from agent.access_check import AccessCheck
 from agent.batching import Batcher
 from agent.clock import steady_seconds
 from agent.control import Control, write_status
-from agent.gpu_process import HUNG, MISMATCH, OK, GpuProcess
+from agent.gpu_process import ERROR, HUNG, MISMATCH, OK, GpuProcess
 from agent.host.boot import boot_id
 from agent.host.reader import HostReader
 from agent.host.slow import SlowProbes
@@ -21,9 +22,11 @@ from agent.outbox import Outbox
 from agent.own_use import OwnUse
 from agent.sender import Sender
 from agent.settings import DEFAULT_INTERVAL_SECONDS, DEFAULT_REPORT_SECONDS
+from agent.thrift import Thrift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent.self_update import Updater
     from agent.settings import Settings
     from agent.transport import Dashboard
 
@@ -50,12 +53,15 @@ class Supervisor:
         self._slow = SlowProbes()
         self._host = HostReader(slow=self._slow.values)
         self._gpus = GpuProcess(program.command("nvml-child"), on_change=self._on_nvml_change)
+        self._access = AccessCheck(program.command("nvml-child", "--probe"), time.monotonic())
         self._own_use = OwnUse()
-        self._cpu_seconds_before = 0.0
+        self._thrift = Thrift()
         self._driver: dict[str, object] = {}
         self._next_report = time.monotonic() + self._report
         self._sender = Sender(dashboard, self._outbox, boot_id=boot_id(), heartbeat=self._heartbeat, obey=self.obey)
         self._settings = settings
+        self.updater: Updater | None = None
+        self.updated = False
 
     def run(self) -> None:
         """Until ``stop`` is called, from a signal or another thread."""
@@ -67,11 +73,15 @@ class Supervisor:
         while not self._stopping.is_set():
             self._tick()
             # On a fixed grid; times that a suspended machine slept through are left out, not made up for
-            due = max(due + self._interval, time.monotonic())
+            due = max(due + self._interval * self._thrift.factor, time.monotonic())
             self._stopping.wait(due - time.monotonic())
         self._finish()
 
     def stop(self) -> None:
+        self._stopping.set()
+
+    def stop_for_update(self) -> None:
+        self.updated = True
         self._stopping.set()
 
     def obey(self, config: object) -> None:
@@ -82,11 +92,14 @@ class Supervisor:
         self._report = _within(config.get("report_seconds"), _REPORT_RANGE, self._report)
         if isinstance(config.get("paused"), bool):
             self._paused_by_server = config["paused"]
+        if self.updater is not None:
+            self.updater.consider(config)
 
     def _tick(self) -> None:
         paused = self._paused_by_server or self._control.paused()
         (self._gpus.pause if paused else self._gpus.resume)()
         self._gpus.tick()
+        self._access.tick(time.monotonic(), nvml_ok=self._gpus.state == OK)
         if not paused:
             self._sample()
         now = time.monotonic()
@@ -140,11 +153,16 @@ class Supervisor:
             body["oldest_queued_at"] = oldest
         if self._gpus.state != "starting":
             body["nvml"] = self._nvml()
-        return {**body, **self._own_use.read(time.monotonic(), pids)}
+        use = self._own_use.read(time.monotonic(), pids)
+        if "cpu_percent" in use:
+            self._thrift.learn(use["cpu_percent"])
+        return {**body, **use}
 
     def _nvml(self) -> dict[str, object]:
         gpus = self._gpus
-        return {"state": gpus.state, "detail": gpus.detail, "since": gpus.since, "restarts": max(0, gpus.restarts)}
+        trouble = self._access.trouble if gpus.state == OK else ""
+        state, detail = (ERROR, trouble) if trouble else (gpus.state, gpus.detail)
+        return {"state": state, "detail": detail, "since": gpus.since, "restarts": max(0, gpus.restarts)}
 
     def _status(self) -> dict[str, object]:
         return {
@@ -158,6 +176,7 @@ class Supervisor:
         """Keep what was gathered, let NVML go, and try to send once more."""
         log.info("stopping")
         self._flush()
+        self._access.stop()
         self._gpus.stop(_STOP_SECONDS / 2)
         self._sender.stop(_STOP_SECONDS / 2)
         self._outbox.close()

@@ -17,14 +17,21 @@ _READS, _READ_BYTES, _READ_SECONDS, _WRITES, _WRITTEN_BYTES, _WRITE_SECONDS, _BU
 
 
 class DiskCounters:
-    """One line of /proc/diskstats: ``counters`` as reads, bytes, seconds, writes, bytes, seconds, busy seconds."""
+    """One line of /proc/diskstats: ``columns`` as the kernel writes them after the name, 11 to 17 of them."""
 
-    __slots__ = ("counters", "device", "number")
+    __slots__ = ("columns", "device", "number")
 
-    def __init__(self, device: str, number: str, counters: tuple[float, ...]) -> None:
+    def __init__(self, device: str, number: str, columns: tuple[float, ...]) -> None:
         self.device = device
         self.number = number
-        self.counters = counters
+        self.columns = columns
+
+    @property
+    def counters(self) -> tuple[float, ...]:
+        """Reads, bytes, seconds, writes, bytes, seconds, busy seconds."""
+        reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, _, busy_ms, _ = self.columns[:11]
+        read_bytes, written_bytes = read_sectors * SECTOR_BYTES, written_sectors * SECTOR_BYTES
+        return (reads, read_bytes, read_ms / 1e3, writes, written_bytes, write_ms / 1e3, busy_ms / 1e3)
 
 
 def physical_disks(root: str) -> list[DiskCounters]:
@@ -33,7 +40,8 @@ def physical_disks(root: str) -> list[DiskCounters]:
     for line in files.read_text(root + "proc/diskstats").splitlines():
         words = line.split()
         if len(words) >= 14 and _is_whole_disk(root, words[2]):
-            disks.append(DiskCounters(words[2], f"{words[0]}:{words[1]}", _counters(words[3:14])))
+            columns = tuple(float(word) for word in words[3:])
+            disks.append(DiskCounters(words[2], f"{words[0]}:{words[1]}", columns))
     return disks
 
 
@@ -43,21 +51,6 @@ def _is_whole_disk(root: str, device: str) -> bool:
     if os.path.isdir(root + "sys/block"):
         return os.path.isdir(f"{root}sys/block/{device.replace('/', '!')}")
     return not _PARTITION.match(device)
-
-
-def _counters(words: list[str]) -> tuple[float, ...]:
-    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, _, busy_ms, _ = (
-        float(word) for word in words
-    )
-    return (
-        reads,
-        read_sectors * SECTOR_BYTES,
-        read_ms / 1e3,
-        writes,
-        written_sectors * SECTOR_BYTES,
-        write_ms / 1e3,
-        busy_ms / 1e3,
-    )
 
 
 class DiskReader:

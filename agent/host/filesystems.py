@@ -39,29 +39,43 @@ def mounts(root: str, kinds: frozenset[str]) -> list[str]:
     return found
 
 
-def usage(root: str, mount: str) -> tuple[int, int, int] | None:
-    """(device number, used bytes, total bytes); None when it cannot be asked or has no size."""
+def sizes(root: str, kinds: frozenset[str]) -> dict[str, tuple[int, int, int]]:
+    """(size, free, available to users) in bytes by mount point.
+
+    One entry for each file system, however many times it is mounted: bind mounts and overlays show one disk many times.
+    """
+    seen: set[int] = set()
+    found: dict[str, tuple[int, int, int]] = {}
+    for mount in mounts(root, kinds):
+        asked = _asked(root, mount)
+        if asked is not None and asked[0] not in seen and len(found) < _MOST_FILESYSTEMS:
+            seen.add(asked[0])
+            found[mount] = asked[1]
+    return found
+
+
+def rows(root: str, kinds: frozenset[str]) -> list[dict[str, object]]:
+    """Protocol rows."""
+    found = sizes(root, kinds).items()
+    return [{"mount": mount, "used_bytes": size - free, "total_bytes": size} for mount, (size, free, _) in found]
+
+
+def root_usage(root: str) -> dict[str, int]:
+    asked = _asked(root, "/")
+    if asked is None:
+        return {}
+    size, free, _ = asked[1]
+    return {"filesystem_used_bytes": size - free, "filesystem_total_bytes": size}
+
+
+def _asked(root: str, mount: str) -> tuple[int, tuple[int, int, int]] | None:
+    """(device number, figures); None when it cannot be asked or has no size."""
     path = root + mount.lstrip("/")
     try:
         device, figures = os.stat(path).st_dev, os.statvfs(path)
     except OSError:
         return None
-    total = figures.f_blocks * figures.f_frsize
-    return (device, total - figures.f_bfree * figures.f_frsize, total) if total > 0 else None
-
-
-def rows(root: str, kinds: frozenset[str]) -> list[dict[str, object]]:
-    """One row for each file system, however many times it is mounted (bind mounts, overlays over one disk)."""
-    seen: set[int] = set()
-    found: list[dict[str, object]] = []
-    for mount in mounts(root, kinds):
-        figures = usage(root, mount)
-        if figures is not None and figures[0] not in seen and len(found) < _MOST_FILESYSTEMS:
-            seen.add(figures[0])
-            found.append({"mount": mount, "used_bytes": figures[1], "total_bytes": figures[2]})
-    return found
-
-
-def root_usage(root: str) -> dict[str, int]:
-    figures = usage(root, "/")
-    return {"filesystem_used_bytes": figures[1], "filesystem_total_bytes": figures[2]} if figures else {}
+    unit = figures.f_frsize
+    if figures.f_blocks <= 0:
+        return None
+    return device, (figures.f_blocks * unit, figures.f_bfree * unit, figures.f_bavail * unit)

@@ -15,15 +15,20 @@ _VIRTUAL = re.compile(
 )
 
 
-def interface_counters(root: str) -> dict[str, tuple[float, float]]:
-    """Received and sent bytes since the interface came up, by name, without loopback."""
-    counters = {}
+def interface_columns(root: str) -> dict[str, tuple[float, ...]]:
+    """The 16 counters of each interface as in /proc/net/dev: eight received, eight sent."""
+    columns = {}
     for line in files.read_text(root + "proc/net/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
         words = rest.split()
-        if len(words) >= 16 and name.strip() != "lo":
-            counters[name.strip()] = (float(words[0]), float(words[8]))
-    return counters
+        if len(words) >= 16:
+            columns[name.strip()] = tuple(float(word) for word in words[:16])
+    return columns
+
+
+def interface_counters(root: str) -> dict[str, tuple[float, float]]:
+    """Received and sent bytes since the interface came up, by name, without loopback."""
+    return {name: (columns[0], columns[8]) for name, columns in interface_columns(root).items() if name != "lo"}
 
 
 def carriers(root: str, names: list[str]) -> list[str]:

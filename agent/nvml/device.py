@@ -13,7 +13,7 @@ from agent.nvml.field_values import (
     read_field_values,
 )
 from agent.nvml.processes import described, running_processes
-from agent.nvml.readings import MIG_READINGS, READINGS, unified_memory
+from agent.nvml.readings import MIG_READINGS, READINGS, pcie_window, unified_memory
 from agent.ranges import plausible
 from agent.rates import CounterHistory
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # What a driver lacks today it lacks in an hour, but a reload may bring it: ask again now and then, never "not any more"
 _ASK_AGAIN_SECONDS = 600.0
+_PCIE_FIELDS = ("pcie_rx_bytes_per_second", "pcie_tx_bytes_per_second")
 
 
 class LostError(Exception):
@@ -56,8 +57,11 @@ class GpuReader:
         self.dropped_processes = 0
         self.reset_required = False
 
-    def read(self, now: float) -> dict[str, object]:
-        """One GPU sample of the protocol. Raises LostError."""
+    def read(self, now: float, *, watch_pcie: bool = False) -> dict[str, object]:
+        """One GPU sample of the protocol. Raises LostError.
+
+        ``watch_pcie`` allows the one call that blocks (20 ms for each direction), where PCIe traffic is not counted otherwise.
+        """
         self._values, self._reasons = {}, {}
         self.reset_required = False
         mig = self.identity.mig_parent is not None
@@ -70,8 +74,18 @@ class GpuReader:
         if not mig:
             self._attempt(("memory_temperature_celsius", *COUNTERS), now, lambda: self._read_field_values(now))
         self._attempt(tuple(field for field, _ in gpm.METRICS.values()), now, self._read_gpm, name="gpm")
-        self._attempt(("process_count",), now, self._read_processes)
+        if watch_pcie and self.lacks_pcie_rates:
+            self._attempt(_PCIE_FIELDS, now, lambda: self._keep(pcie_window(self.handle)), name="pcie window")
+        if self.identity.has_mig_instances:
+            self._reasons["process_count"] = "counted_on_mig_instances"
+        else:
+            self._attempt(("process_count",), now, self._read_processes)
         return self._finished()
+
+    @property
+    def lacks_pcie_rates(self) -> bool:
+        """Neither this chip's activity counters nor its driver count PCIe bytes (until Ada, or before R565)."""
+        return self.identity.mig_parent is None and any(self._reasons.get(field) in LASTING for field in _PCIE_FIELDS)
 
     def restart_activity(self) -> None:
         if self._gpm is not None:

@@ -24,6 +24,7 @@ class Identity:
 
     __slots__ = (
         "gpu_instance_id",
+        "has_mig_instances",
         "index",
         "memory_total_bytes",
         "mig_parent",
@@ -46,10 +47,20 @@ class Identity:
         self.gpu_instance_id: int | None = None
         self.parent_handle: Any = None
         self.owns_memory = True
+        self.has_mig_instances = False
 
     def row(self) -> dict[str, object]:
-        """The protocol's inventory row; what is not known is left out."""
-        fields = ("uuid", "index", "name", "memory_total_bytes", "pci_bus_id", "mig_parent", "mig_profile")
+        """The protocol's inventory row and the number of a GPU instance; what is not known is left out."""
+        fields = (
+            "uuid",
+            "index",
+            "name",
+            "memory_total_bytes",
+            "pci_bus_id",
+            "mig_parent",
+            "mig_profile",
+            "gpu_instance_id",
+        )
         return {field: value for field in fields if (value := getattr(self, field)) is not None}
 
 
@@ -108,6 +119,7 @@ def _add_mig_instance(found: Found, handle: Any, parent_handle: Any, parent: Ide
     ]
     identity.owns_memory = not siblings
     identity.memory_total_bytes = _memory_total(handle) if not siblings else None
+    parent.has_mig_instances = True
     found.devices.append((handle, identity))
 
 

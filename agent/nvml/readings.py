@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Reading = Callable[[Any], Pairs]
 
 _MILLI = 1e-3
+_KIB = 1 << 10
 
 
 def utilization(handle: Any) -> Pairs:
@@ -115,6 +116,13 @@ def decoder(handle: Any) -> Pairs:
 
 def pcie_replays(handle: Any) -> Pairs:
     return [("pcie_replays", call("nvmlDeviceGetPcieReplayCounter", handle))]
+
+
+def pcie_window(handle: Any) -> Pairs:
+    """What went over PCIe in the last 20 ms: a look, not an average. NVML waits out the window, once for each direction."""
+    received = call("nvmlDeviceGetPcieThroughput", handle, pynvml.NVML_PCIE_UTIL_RX_BYTES)
+    sent = call("nvmlDeviceGetPcieThroughput", handle, pynvml.NVML_PCIE_UTIL_TX_BYTES)
+    return [("pcie_rx_bytes_per_second", received * _KIB), ("pcie_tx_bytes_per_second", sent * _KIB)]
 
 
 # Fields by the reading that gives them: where a reading fails, all of its fields are unavailable for its reason
