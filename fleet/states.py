@@ -41,6 +41,8 @@ class Thresholds:
     io_wait_percent: float = 10.0
     io_pressure_percent: float = 10.0
     stale_after: timedelta = timedelta(seconds=30)
+    # Readings further apart than this are not "unbroken": nobody knows what the GPU did between them.
+    unbroken_gap: timedelta = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Evidence:
     power_limit_watts: float | None = None
     memory_used_bytes: int | None = None
     process_count: int | None = None
+    # When the two below were read: waiting that a machine reported an hour ago explains nothing of now. None = with the rest.
+    host_sampled_at: datetime | None = None
     cpu_iowait_percent: float | None = None
     pressure_io_percent: float | None = None
 
@@ -83,9 +87,19 @@ def classify(evidence: Evidence, limits: Thresholds = DEFAULTS) -> Verdict:
         return Verdict(GpuState.UNKNOWN, (("reason", unreadable),))
     utilization = evidence.utilization_percent
     assert utilization is not None
-    if utilization < limits.busy_percent and not _computes(evidence, limits):
+    if not shows_work(utilization_percent=utilization, sm_activity=evidence.sm_activity, limits=limits):
         return _resting(evidence, limits, utilization)
     return _running(evidence, limits, utilization)
+
+
+def shows_work(
+    *, utilization_percent: float | None, sm_activity: float | None, limits: Thresholds = DEFAULTS
+) -> bool | None:
+    """Whether one reading shows work; None where it does not tell. Busy and idle times are counted by this."""
+    if utilization_percent is None:
+        return None
+    computes = sm_activity is not None and sm_activity > limits.stalled_sm_activity
+    return computes or utilization_percent >= limits.busy_percent
 
 
 def _why_unknown(evidence: Evidence, limits: Thresholds) -> str | None:
@@ -98,10 +112,6 @@ def _why_unknown(evidence: Evidence, limits: Thresholds) -> str | None:
     if evidence.utilization_percent is None:
         return "not_read"
     return None
-
-
-def _computes(evidence: Evidence, limits: Thresholds) -> bool:
-    return evidence.sm_activity is not None and evidence.sm_activity > limits.stalled_sm_activity
 
 
 def _resting(evidence: Evidence, limits: Thresholds, utilization: float) -> Verdict:
@@ -138,6 +148,9 @@ def _stalled_because(evidence: Evidence, limits: Thresholds) -> tuple[tuple[str,
 
 
 def _waits_because(evidence: Evidence, limits: Thresholds) -> tuple[tuple[str, float | str], ...]:
+    read_at = evidence.host_sampled_at
+    if read_at is not None and evidence.now - read_at > limits.stale_after:
+        return ()
     signals = (
         ("cpu_iowait_percent", evidence.cpu_iowait_percent, limits.io_wait_percent),
         ("pressure_io_percent", evidence.pressure_io_percent, limits.io_pressure_percent),

@@ -1,0 +1,1 @@
+"""The ASGI application beside Django that takes what agents send (docs/ingest.md)."""

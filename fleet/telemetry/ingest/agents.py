@@ -1,0 +1,137 @@
+"""Which agent a token belongs to, from memory; what the database says of it is at most a few seconds older.
+
+A sweep asks for all cached agents in one query, so that a revoked token is refused, and a changed interval told, within TRUST_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg_pool import AsyncConnectionPool
+
+from fleet.teams.secrets import hash_token
+from fleet.telemetry.ingest.database import reaching_database
+from fleet.telemetry.ingest.errors import UnavailableError
+
+SWEEP_SECONDS = 2.0
+# A token revoked now is refused at the latest this much later.
+TRUST_SECONDS = 4.5
+UNUSED_SECONDS = 300.0
+MAX_UNKNOWN = 10_000
+TOKEN_PREFIX = "rra_"
+TOKEN_MAX_LENGTH = 100
+
+
+@dataclass(slots=True, eq=False)
+class KnownAgent:
+    """One agent as ingest needs it. `gpu_ids`: UUID -> id of every GPU ever seen on its machine."""
+
+    pk: int
+    token_hash: str
+    instance_id: int
+    interval_seconds: int
+    report_seconds: int
+    paused: bool
+    skew_seconds: float
+    gpu_ids: dict[str, int]
+    verified_at: float
+    used_at: float
+    # Machines and GPUs whose latest row is known to exist, and when the agent's own row last had its batch noted.
+    has_latest: set[int] = field(default_factory=set)
+    has_host_latest: bool = False
+    noted_at: float = 0.0
+    gpu_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+_COLUMNS = "id, token_hash, instance_id, interval_seconds, report_seconds, paused, coalesce(clock_skew_seconds, 0)"
+_BY_HASH = f"SELECT {_COLUMNS} FROM fleet_agent WHERE token_hash = %s AND revoked_at IS NULL"
+_BY_IDS = f"SELECT {_COLUMNS} FROM fleet_agent WHERE id = ANY(%s) AND revoked_at IS NULL"
+_GPUS = "SELECT uuid, id FROM fleet_gpu WHERE instance_id = %s"
+
+
+class AgentCache:
+    def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
+        self._pool = pool
+        self._known: dict[str, KnownAgent] = {}
+        # Tokens that nobody has: a program that guesses them must not cost a query each time.
+        self._unknown: OrderedDict[str, float] = OrderedDict()
+
+    async def find(self, token: str) -> KnownAgent | None:
+        """The agent, or None for a token that is unknown or revoked. Raises UnavailableError when the database is away."""
+        now = time.monotonic()
+        if not token.startswith(TOKEN_PREFIX) or len(token) > TOKEN_MAX_LENGTH:
+            return None
+        token_hash = hash_token(token)
+        agent = self._known.get(token_hash)
+        if agent is not None and now - agent.verified_at < TRUST_SECONDS:
+            agent.used_at = now
+            return agent
+        if now - self._unknown.get(token_hash, -SWEEP_SECONDS) < SWEEP_SECONDS:
+            return None
+        return await self._load(token_hash, now)
+
+    def forget(self, agent: KnownAgent) -> None:
+        self._known.pop(agent.token_hash, None)
+
+    async def sweep(self) -> None:
+        """Compare every cached agent with the database; forget those that were revoked, replaced or not used for long."""
+        now = time.monotonic()
+        self._forget_unused(now)
+        by_id = {agent.pk: agent for agent in self._known.values()}
+        if not by_id:
+            return
+        async with reaching_database(), self._pool.connection() as connection:
+            rows = await (await connection.execute(_BY_IDS, [list(by_id)])).fetchall()
+        current = {row[0]: row for row in rows}
+        for pk, agent in by_id.items():
+            row = current.get(pk)
+            if row is None or row[1] != agent.token_hash:
+                self.forget(agent)
+            else:
+                _refresh(agent, row, now)
+
+    async def run(self) -> None:
+        """Sweep for ever. While the database is away the cached agents run out of trust, and requests are answered with 503."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await self.sweep()
+            except UnavailableError:
+                continue
+
+    async def _load(self, token_hash: str, now: float) -> KnownAgent | None:
+        async with reaching_database(), self._pool.connection() as connection:
+            row = await (await connection.execute(_BY_HASH, [token_hash])).fetchone()
+            if row is None:
+                self._remember_unknown(token_hash, now)
+                self._known.pop(token_hash, None)
+                return None
+            gpus = await (await connection.execute(_GPUS, [row[2]])).fetchall()
+        agent = self._known.get(token_hash)
+        if agent is None:
+            agent = self._known[token_hash] = KnownAgent(*row, dict(gpus), now, now)
+        _refresh(agent, row, now)
+        agent.gpu_ids.update(gpus)
+        agent.used_at = now
+        return agent
+
+    def _remember_unknown(self, token_hash: str, now: float) -> None:
+        self._unknown[token_hash] = now
+        self._unknown.move_to_end(token_hash)
+        while len(self._unknown) > MAX_UNKNOWN:
+            self._unknown.popitem(last=False)
+
+    def _forget_unused(self, now: float) -> None:
+        for agent in list(self._known.values()):
+            if now - agent.used_at > UNUSED_SECONDS:
+                self.forget(agent)
+
+
+def _refresh(agent: KnownAgent, row: Iterable[Any], now: float) -> None:
+    _, _, _, agent.interval_seconds, agent.report_seconds, agent.paused, agent.skew_seconds = row
+    agent.verified_at = now

@@ -1,0 +1,79 @@
+"""Daily partitions of the sample tables, from two days back to two days ahead, so that no midnight finds ingest without one.
+
+The SQL is shared by the synchronous callers (command, beat, migrations) and by ingest, which repairs a missing day itself.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+from django.db import connection, transaction
+from psycopg import sql
+
+TABLES = ("gpu_sample", "host_sample")
+DAYS_BACK = 2
+DAYS_AHEAD = 2
+# Batches that were accepted just before a day's samples became too old are still being written.
+DROP_GRACE = timedelta(hours=1)
+# Any number that nothing else locks; it serializes processes that make or drop partitions at once.
+LOCK_KEY = 7_305_412_041
+# A long read must not make a drop queue up, with all of ingest behind it.
+DROP_LOCK_TIMEOUT = "3s"
+
+TAKE_LOCK = "SELECT pg_advisory_xact_lock(%s)"
+
+
+def days_kept(now: datetime) -> list[date]:
+    today = now.astimezone(UTC).date()
+    return [today + timedelta(days=offset) for offset in range(-DAYS_BACK, DAYS_AHEAD + 1)]
+
+
+def create_statements(now: datetime) -> list[sql.Composed]:
+    """One CREATE … IF NOT EXISTS per table and day; run them under LOCK_KEY."""
+    create = sql.SQL(
+        "CREATE TABLE IF NOT EXISTS {name} PARTITION OF {table} FOR VALUES FROM ({first}) TO ({past_last})"
+    )
+    return [
+        create.format(
+            name=sql.Identifier(f"{table}_{day:%Y%m%d}"),
+            table=sql.Identifier(table),
+            first=sql.Literal(f"{day} 00:00:00+00"),
+            past_last=sql.Literal(f"{day + timedelta(days=1)} 00:00:00+00"),
+        )
+        for table in TABLES
+        for day in days_kept(now)
+    ]
+
+
+def ensure_partitions(*, now: datetime) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(TAKE_LOCK, [LOCK_KEY])
+        for statement in create_statements(now):
+            cursor.execute(statement)  # type: ignore[arg-type]
+
+
+def drop_old_partitions(*, now: datetime) -> list[str]:
+    """Drop the days whose last moment is too old to be kept. Returns the names of the dropped tables."""
+    oldest = now.astimezone(UTC) - DROP_GRACE - timedelta(days=DAYS_BACK)
+    dropped = []
+    for name, day in existing_partitions():
+        if datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) <= oldest:
+            _drop(name)
+            dropped.append(name)
+    return dropped
+
+
+def existing_partitions() -> list[tuple[str, date]]:
+    query = """SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+        JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relname = ANY(%s) ORDER BY 1"""
+    with connection.cursor() as cursor:
+        cursor.execute(query, [list(TABLES)])
+        names = [name for (name,) in cursor.fetchall()]
+    return [(name, datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date()) for name in names]
+
+
+def _drop(name: str) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(TAKE_LOCK, [LOCK_KEY])
+        cursor.execute(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'")
+        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))  # type: ignore[arg-type]

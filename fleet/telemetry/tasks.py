@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
+
+
+@shared_task
+def keep_partitions() -> None:
+    now = timezone.now()
+    ensure_partitions(now=now)
+    drop_old_partitions(now=now)
