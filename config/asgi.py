@@ -15,6 +15,7 @@ django = get_asgi_application()
 
 from config.health import healthz  # noqa: E402
 from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
+from fleet.telemetry.ingest.app import PREFIXES, Ingest  # noqa: E402
 
 
 def beside(applications: Mapping[str, Application], otherwise: Application) -> Application:
@@ -27,4 +28,30 @@ def beside(applications: Mapping[str, Application], otherwise: Application) -> A
     return route
 
 
-application = StaticFiles(beside({"/healthz": healthz}, ProtocolTypeRouter({"http": django})))
+def with_ingest(ingest: Ingest, otherwise: Application) -> Application:
+    """What agents call goes past all of Django, and the server's start and end are ingest's."""
+
+    async def route(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(PREFIXES):
+            await ingest(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await _live(ingest, receive, send)
+        else:
+            await otherwise(scope, receive, send)
+
+    return route
+
+
+async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await ingest.start()
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await ingest.stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz}, ProtocolTypeRouter({"http": django}))))

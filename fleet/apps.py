@@ -12,6 +12,8 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         from fleet.pages.register import register_panels as register_pages
         from fleet.teams.register import register_panels as register_teams
+        from fleet.telemetry.register import register_panels as register_telemetry
 
         register_pages()
         register_teams()
+        register_telemetry()

@@ -118,5 +118,5 @@ def _missing(instance: Instance, gpus: list[GPU]) -> list[GPU]:
     cards = {gpu.mig_parent_uuid or gpu.uuid for gpu in gpus}
     absent = (instance.gpu_count or 0) - len(cards)
     taken = {gpu.index for gpu in gpus if not gpu.mig_parent_uuid}
-    free = (index for index in range(len(taken) + max(absent, 0)) if index not in taken)
-    return [GPU(instance=instance, index=index, name=instance.gpu_model) for index, _ in zip(free, range(absent))]
+    free = [index for index in range(len(taken) + max(absent, 0)) if index not in taken]
+    return [GPU(instance=instance, index=index, name=instance.gpu_model) for index in free[: max(absent, 0)]]

@@ -47,7 +47,11 @@ class Agent(models.Model):
     clock_skew_seconds = models.FloatField(null=True)
     nvml_state = models.CharField(max_length=16, blank=True)
     nvml_detail = models.CharField(max_length=200, blank=True)
+    nvml_since = models.DateTimeField(null=True)
     queued_batches = models.PositiveIntegerField(default=0)
+    oldest_queued_at = models.DateTimeField(null=True)
+    # Batches that the agent itself had to give up: its ring was full, or the server refused them for good.
+    lost_batches = models.PositiveIntegerField(default=0)
     cpu_percent = models.FloatField(null=True)
     memory_bytes = models.BigIntegerField(null=True)
     # {"utilization_percent": 3}: values outside their physical range, dropped by the server since enrolment.

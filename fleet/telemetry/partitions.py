@@ -49,7 +49,13 @@ def ensure_partitions(*, now: datetime) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(TAKE_LOCK, [LOCK_KEY])
         for statement in create_statements(now):
-            cursor.execute(statement)  # type: ignore[arg-type]
+            cursor.execute(statement)
+
+
+def are_partitioned() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_class WHERE relname = ANY(%s) AND relkind = 'p'", [list(TABLES)])
+        return bool(cursor.fetchone() == (len(TABLES),))
 
 
 def drop_old_partitions(*, now: datetime) -> list[str]:
@@ -76,4 +82,4 @@ def _drop(name: str) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(TAKE_LOCK, [LOCK_KEY])
         cursor.execute(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'")
-        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))  # type: ignore[arg-type]
+        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))

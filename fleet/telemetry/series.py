@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import connection
 from django.db.models import Max
@@ -40,7 +41,7 @@ def gpu_series(
     """Raises ValueError for a field that is no column of GpuReading, and for an empty span."""
     instance_ids = GPU.objects.filter(pk__in=gpu_ids).values_list("instance_id", flat=True)
     source = _Source("gpu_sample", "gpu_id", GPU_FIELDS, _interval(list(instance_ids)))
-    return _series(source, gpu_ids, fields, since, until, max_points)
+    return _series(source, gpu_ids, fields, _span(since, until, max_points, source))
 
 
 def host_series(
@@ -48,7 +49,7 @@ def host_series(
 ) -> Series:
     """Raises ValueError for a field that is no column of HostReading, and for an empty span."""
     source = _Source("host_sample", "instance_id", HOST_FIELDS, _interval(instance_ids))
-    return _series(source, instance_ids, fields, since, until, max_points)
+    return _series(source, instance_ids, fields, _span(since, until, max_points, source))
 
 
 def bucket_size(*, span_seconds: float, max_points: int, interval_seconds: int) -> int:
@@ -70,27 +71,41 @@ def _interval(instance_ids: Sequence[int]) -> int:
     return slowest or DEFAULT_INTERVAL_SECONDS
 
 
-def _series(
-    source: _Source, ids: Sequence[int], fields: Sequence[str], since: datetime, until: datetime, max_points: int
-) -> Series:
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """[since, until) and the grid of buckets over it: bucket n covers [n * bucket, (n + 1) * bucket) of the epoch."""
+
+    since: datetime
+    until: datetime
+    bucket: int
+
+    @property
+    def first(self) -> int:
+        return math.floor(self.since.timestamp() / self.bucket)
+
+    @property
+    def count(self) -> int:
+        return math.ceil(self.until.timestamp() / self.bucket) - self.first
+
+
+def _span(since: datetime, until: datetime, max_points: int, source: _Source) -> _Span:
+    seconds = (until - since).total_seconds()
+    if seconds <= 0:
+        raise ValueError("until must be later than since")
+    bucket = bucket_size(span_seconds=seconds, max_points=max_points, interval_seconds=source.interval_seconds)
+    return _Span(since, until, bucket)
+
+
+def _series(source: _Source, ids: Sequence[int], fields: Sequence[str], span: _Span) -> Series:
     if unknown := sorted(set(fields) - source.known_fields):
         raise ValueError(f"{', '.join(unknown)}: no such reading; known are {', '.join(sorted(source.known_fields))}")
-    span_seconds = (until - since).total_seconds()
-    if span_seconds <= 0:
-        raise ValueError("until must be later than since")
-    bucket = bucket_size(
-        span_seconds=span_seconds, max_points=max_points, interval_seconds=source.interval_seconds
-    )
-    first = math.floor(since.timestamp() / bucket)
-    count = math.ceil(until.timestamp() / bucket) - first
-    values: dict[int, dict[str, list[float | None]]] = {
-        pk: {field: [None] * count for field in fields} for pk in ids
-    }
-    for pk, number, *means in _means(source, ids, fields, since, until, bucket):
+    first, count = span.first, span.count
+    values: dict[int, dict[str, list[float | None]]] = {pk: {field: [None] * count for field in fields} for pk in ids}
+    for pk, number, *means in _means(source, ids, fields, span):
         for field, mean in zip(fields, means, strict=True):
             values[pk][field][number - first] = mean
-    starts = [datetime.fromtimestamp((first + number) * bucket, UTC) for number in range(count)]
-    return Series(starts, float(bucket), values)
+    starts = [datetime.fromtimestamp((first + number) * span.bucket, UTC) for number in range(count)]
+    return Series(starts, float(span.bucket), values)
 
 
 _MEANS = """
@@ -99,15 +114,12 @@ FROM {table} WHERE {key} = ANY(%s) AND sampled_at >= %s AND sampled_at < %s GROU
 """
 
 
-def _means(
-    source: _Source, ids: Sequence[int], fields: Sequence[str], since: datetime, until: datetime, bucket: int
-) -> list[tuple[int, ...]]:
+def _means(source: _Source, ids: Sequence[int], fields: Sequence[str], span: _Span) -> list[tuple[Any, ...]]:
     if not ids or not fields:
         return []
     means = sql.SQL(", ").join(sql.SQL("avg({})::float8").format(sql.Identifier(field)) for field in fields)
     query = sql.SQL(_MEANS).format(key=sql.Identifier(source.key), table=sql.Identifier(source.table), means=means)
     with connection.cursor() as cursor:
-        cursor.execute(query, [bucket, list(ids), since, until])  # type: ignore[arg-type]
-        return cursor.fetchall()
-
-
+        cursor.execute(query, [span.bucket, list(ids), span.since, span.until])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

@@ -23,7 +23,7 @@ SWEEP_SECONDS = 2.0
 TRUST_SECONDS = 4.5
 UNUSED_SECONDS = 300.0
 MAX_UNKNOWN = 10_000
-TOKEN_PREFIX = "rra_"
+AGENT_PREFIX = "rra_"
 TOKEN_MAX_LENGTH = 100
 
 
@@ -64,7 +64,7 @@ class AgentCache:
     async def find(self, token: str) -> KnownAgent | None:
         """The agent, or None for a token that is unknown or revoked. Raises UnavailableError when the database is away."""
         now = time.monotonic()
-        if not token.startswith(TOKEN_PREFIX) or len(token) > TOKEN_MAX_LENGTH:
+        if not token.startswith(AGENT_PREFIX) or len(token) > TOKEN_MAX_LENGTH:
             return None
         token_hash = hash_token(token)
         agent = self._known.get(token_hash)
@@ -90,7 +90,7 @@ class AgentCache:
         current = {row[0]: row for row in rows}
         for pk, agent in by_id.items():
             row = current.get(pk)
-            if row is None or row[1] != agent.token_hash:
+            if row is None or (row[1], row[2]) != (agent.token_hash, agent.instance_id):
                 self.forget(agent)
             else:
                 _refresh(agent, row, now)
@@ -114,7 +114,9 @@ class AgentCache:
             gpus = await (await connection.execute(_GPUS, [row[2]])).fetchall()
         agent = self._known.get(token_hash)
         if agent is None:
-            agent = self._known[token_hash] = KnownAgent(*row, dict(gpus), now, now)
+            pk, _, instance_id, interval, report, paused, skew = row
+            agent = KnownAgent(pk, token_hash, instance_id, interval, report, paused, skew, dict(gpus), now, now)
+            self._known[token_hash] = agent
         _refresh(agent, row, now)
         agent.gpu_ids.update(gpus)
         agent.used_at = now

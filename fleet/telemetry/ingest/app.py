@@ -1,44 +1,136 @@
-"""The ASGI callable: routes, tokens, bodies and answers. What is stored and how lies in the modules beside it."""
+"""The ASGI callable: routes, tokens and answers. What is stored and how lies in the modules beside it."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-import msgspec
-from psycopg_pool import AsyncConnectionPool
-
-from fleet.telemetry.ingest.agents import AgentCache, KnownAgent
-from fleet.telemetry.ingest.body import INLINE_BYTES, ClientGoneError, Receive, decompress, read_body
-from fleet.telemetry.ingest.database import make_pool
+from fleet.telemetry.ingest.agents import KnownAgent
+from fleet.telemetry.ingest.answers import Send, config_of, send_file, send_json, send_refusal
+from fleet.telemetry.ingest.body import BodyReader, ClientGoneError, Headers, Receive
+from fleet.telemetry.ingest.enrol import take_enrolment
 from fleet.telemetry.ingest.errors import (
-    BadBodyError,
     BadTokenError,
-    InvalidBodyError,
     NotFoundError,
     RefusalError,
-    TooLargeError,
     UnavailableError,
     WrongMethodError,
 )
+from fleet.telemetry.ingest.heartbeat import take_heartbeat
 from fleet.telemetry.ingest.samples import take_batch
-from fleet.telemetry.ingest.writer import Writer, ensure_partitions
-from fleet.telemetry.sanitise import BadJsonError, Decoded, InvalidError, Reader
-from fleet.telemetry.wire import Batch
+from fleet.telemetry.ingest.service import Service
+from fleet.telemetry.sanitise import Reader
+from fleet.telemetry.wire import Batch, Enrolment, Heartbeat
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T", bound=msgspec.Struct)
-Scope = dict[str, Any]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Headers = dict[bytes, bytes]
+Scope = Mapping[str, Any]
+Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Decoding 16 MiB takes a few hundred MiB for a moment: so many large bodies at once, the others wait.
-LARGE_BODIES_AT_ONCE = 2
+PREFIXES = ("/ingest/", "/agent/")
+ZIPAPP_PATH, INSTALLER_PATH = "/agent/rackrent-agent.pyz", "/agent/install.sh"
+_BATCHES, _HEARTBEATS, _ENROLMENTS = Reader(Batch), Reader(Heartbeat), Reader(Enrolment)
 
-_JSON = (b"content-type", b"application/json")
-_encode = msgspec.json.Encoder().encode
-_BATCHES = Reader(Batch)
+
+class Ingest:
+    """Answers requests under PREFIXES. `start` and `stop` belong into the server's lifespan; without one the first request starts."""
+
+    def __init__(self) -> None:
+        self._service: Service | None = None
+        self._bodies = BodyReader()
+        self._routes: dict[str, tuple[tuple[str, ...], Answer]] = {
+            "/ingest/v1/samples": (("POST",), self._samples),
+            "/ingest/v1/heartbeat": (("POST",), self._heartbeat),
+            "/ingest/v1/enrol": (("POST",), self._enrol),
+            ZIPAPP_PATH: (("GET", "HEAD"), self._zipapp),
+            INSTALLER_PATH: (("GET", "HEAD"), self._installer),
+        }
+
+    async def start(self) -> Service:
+        if self._service is None:
+            self._service = Service()
+            await self._service.start()
+        return self._service
+
+    async def stop(self) -> None:
+        service, self._service = self._service, None
+        if service is not None:
+            await service.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer_to(scope)(scope, receive, send)
+        except RefusalError as refusal:
+            await send_refusal(send, refusal)
+        except ClientGoneError:
+            return
+        except Exception:
+            logger.exception("A request to %s failed", scope["path"])
+            await send_refusal(send, UnavailableError("Something is wrong here; the log says what. Try again later."))
+
+    def _answer_to(self, scope: Scope) -> Answer:
+        methods, answer = self._routes.get(scope["path"], ((), None))
+        if answer is None:
+            raise NotFoundError("There is nothing at this address. See docs/agent-protocol.md.")
+        if scope["method"] not in methods:
+            raise WrongMethodError(f"Use {' or '.join(methods)} here.")
+        return answer
+
+    async def _samples(self, scope: Scope, receive: Receive, send: Send) -> None:
+        received_at = time.time()
+        service = self._service or await self.start()
+        headers: Headers = dict(scope["headers"])
+        agent = await _known(service, headers)
+        decoded = await self._bodies.read(_BATCHES, receive, headers)
+        said = await take_batch(service.pool, service.writer, agent, decoded, received_at=received_at)
+        await send_json(send, b'{%b"config":%b}' % (said, config_of(agent, service.files.built)))
+
+    async def _heartbeat(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service or await self.start()
+        headers: Headers = dict(scope["headers"])
+        agent = await _known(service, headers)
+        decoded = await self._bodies.read(_HEARTBEATS, receive, headers)
+        await take_heartbeat(service.pool, agent, decoded.value)
+        await send_json(send, b'{"config":%b}' % config_of(agent, service.files.built))
+
+    async def _enrol(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service or await self.start()
+        headers: Headers = dict(scope["headers"])
+        token = _bearer(headers)
+        decoded = await self._bodies.read(_ENROLMENTS, receive, headers)
+        client = scope.get("client")
+        file = service.files.built
+        answer = await take_enrolment(token, decoded.value, ip_address=client[0] if client else None, file=file)
+        await send_json(send, answer, status=201)
+
+    async def _zipapp(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service or await self.start()
+        file = await service.files.build()
+        await _send(scope, send, file.data, file.sha256, b"application/zip")
+
+    async def _installer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service or await self.start()
+        script, sha256 = await service.files.installer()
+        await _send(scope, send, script, sha256, b"text/x-shellscript; charset=utf-8")
+
+
+async def _send(scope: Scope, send: Send, data: bytes, sha256: str, content_type: bytes) -> None:
+    matches = dict(scope["headers"]).get(b"if-none-match", b"")
+    head = scope["method"] == "HEAD"
+    await send_file(send, data, sha256=sha256, content_type=content_type, if_none_match=matches, head=head)
+
+
+async def _known(service: Service, headers: Headers) -> KnownAgent:
+    agent = await service.agents.find(_bearer(headers))
+    if agent is None:
+        raise BadTokenError("This agent's token is unknown or was revoked. Enrol the machine again.")
+    return agent
+
+
+def _bearer(headers: Headers) -> str:
+    kind, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if kind.lower() != b"bearer" or not token:
+        raise BadTokenError("Send the token as `Authorization: Bearer <token>`.", field="Authorization")
+    return token.strip().decode("latin-1")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from psycopg import adapt, pq
 from psycopg.abc import AdaptContext
@@ -55,7 +55,7 @@ class _Array:
 
 
 class _ArrayDumper(adapt.Dumper):
-    format: ClassVar[pq.Format] = pq.Format.BINARY
+    format = pq.Format.BINARY
 
     def dump(self, obj: Any) -> bytes:
         data: bytes = obj.data
@@ -64,9 +64,7 @@ class _ArrayDumper(adapt.Dumper):
 
 # psycopg finds the dumper, and with it the OID, by the class of the parameter.
 _CLASSES = {kind: type(f"{kind.name.title()}Array", (_Array,), {"__slots__": ()}) for kind in TYPES}
-_DUMPERS = {
-    kind: type(f"{kind.name.title()}Dumper", (_ArrayDumper,), {"oid": kind.array_oid}) for kind in TYPES
-}
+_DUMPERS = {kind: type(f"{kind.name.title()}Dumper", (_ArrayDumper,), {"oid": kind.array_oid}) for kind in TYPES}
 
 
 def array(kind: ArrayType, values: Iterable[Any]) -> Any:

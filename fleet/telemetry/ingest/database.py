@@ -11,6 +11,7 @@ from django.db import connections
 from psycopg.conninfo import make_conninfo
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
+from fleet.telemetry.ingest import arrays
 from fleet.telemetry.ingest.errors import UnavailableError
 
 MIN_CONNECTIONS = 2
@@ -25,7 +26,9 @@ _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "hos
 
 def conninfo() -> str:
     settings = connections["default"].settings_dict
-    options = {name: value for name, value in settings["OPTIONS"].items() if name not in ("pool", "server_side_binding")}
+    options = {
+        name: value for name, value in settings["OPTIONS"].items() if name not in ("pool", "server_side_binding")
+    }
     named = {ours: settings[theirs] for theirs, ours in _NAMES.items() if settings.get(theirs)}
     return make_conninfo(**{"connect_timeout": 5, **options, **named, "application_name": "rackrent-ingest"})
 
@@ -39,10 +42,13 @@ def make_pool() -> AsyncConnectionPool[Any]:
         timeout=WAIT_SECONDS,
         reconnect_timeout=RECONNECT_SECONDS,
         open=False,
+        configure=_configure,
         name="ingest",
     )
 
 
+async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
+    arrays.register(connection)
 
 
 @asynccontextmanager

@@ -129,7 +129,7 @@ def _needs_note(batch: Prepared, now: float) -> bool:
 
 async def _run(connection: Connection, query: str, columns: sql.Columns, rows: Iterable[tuple[Any, ...]]) -> None:
     if rows:
-        await connection.execute(query, sql.parameters(columns, rows), prepare=True)  # type: ignore[call-overload]
+        await connection.execute(query, sql.parameters(columns, rows), prepare=True)
 
 
 def _gpu_latest_row(gpu_id: int, trail: Trail, now: float) -> tuple[Any, ...]:

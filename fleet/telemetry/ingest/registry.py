@@ -37,7 +37,9 @@ ON CONFLICT (instance_id, uuid) DO UPDATE SET index = excluded.index, name = exc
     mig_parent_uuid = excluded.mig_parent_uuid, mig_profile = excluded.mig_profile, removed_at = NULL
 RETURNING uuid, id
 """
-_REMOVE_OTHERS = "UPDATE fleet_gpu SET removed_at = now() WHERE instance_id = %s AND removed_at IS NULL AND NOT uuid = ANY(%s)"
+_REMOVE_OTHERS = (
+    "UPDATE fleet_gpu SET removed_at = now() WHERE instance_id = %s AND removed_at IS NULL AND NOT uuid = ANY(%s)"
+)
 # What a provider or a person said stays; the agent only fills what nobody knows.
 _FILL_GPU_FACTS = """
 UPDATE fleet_instance SET gpu_count = coalesce(gpu_count, %(count)s),

@@ -31,7 +31,11 @@ class Writer:
     """`offer` a batch and await its `done`. `committed` is called with every group after its commit."""
 
     def __init__(
-        self, pool: AsyncConnectionPool[Any], *, committed: Callable[[Sequence[Prepared]], None], window: float = WINDOW_SECONDS
+        self,
+        pool: AsyncConnectionPool[Any],
+        *,
+        committed: Callable[[Sequence[Prepared]], None],
+        window: float = WINDOW_SECONDS,
     ) -> None:
         self._pool = pool
         self._committed = committed

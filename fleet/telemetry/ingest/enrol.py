@@ -1,0 +1,49 @@
+"""POST /ingest/v1/enrol."""
+
+from __future__ import annotations
+
+import msgspec
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+from django.utils import timezone
+
+from fleet.telemetry.enrolment import Claim, Enrolled, MachineTaken, TokenNotValid, enrol_machine
+from fleet.telemetry.ingest.answers import config_json
+from fleet.telemetry.ingest.bundle import AgentFile
+from fleet.telemetry.ingest.errors import BadTokenError, TakenError, UnavailableError
+from fleet.telemetry.sanitise import clean, clean_map
+from fleet.telemetry.wire import Enrolment
+
+_encode = msgspec.json.Encoder().encode
+
+
+def claim_of(body: Enrolment, *, ip_address: str | None) -> Claim:
+    return Claim(
+        machine_id=clean(body.machine_id, 64),
+        hostname=clean(body.hostname),
+        version=clean(body.agent_version, 40),
+        boot_id=clean(body.boot_id, 64),
+        provider_ids={name: value for name, value in clean_map(body.provider_ids).items() if name and value},
+        ip_address=ip_address,
+    )
+
+
+async def take_enrolment(secret: str, body: Enrolment, *, ip_address: str | None, file: AgentFile | None) -> bytes:
+    """The answer. Raises BadTokenError, TakenError or UnavailableError."""
+    claim = claim_of(body, ip_address=ip_address)
+    try:
+        enrolled: Enrolled = await database_sync_to_async(enrol_machine)(secret=secret, claim=claim, now=timezone.now())
+    except TokenNotValid as error:
+        raise BadTokenError(str(error)) from None
+    except MachineTaken as error:
+        raise TakenError(str(error)) from None
+    except DatabaseError as error:
+        raise UnavailableError(f"The database cannot be reached ({type(error).__name__}). Try again.") from error
+    agent = enrolled.agent
+    config = config_json(
+        interval_seconds=agent.interval_seconds,
+        report_seconds=agent.report_seconds,
+        paused=agent.paused,
+        file=file,
+    )
+    return b'{"instance_id":%d,"token":%b,"config":%b}' % (agent.instance_id, _encode(enrolled.token.secret), config)

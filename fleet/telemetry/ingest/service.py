@@ -1,0 +1,55 @@
+"""What lives as long as the web process: connections, the cache of agents, the flusher, the agent's own file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fleet.telemetry.ingest.agents import AgentCache
+from fleet.telemetry.ingest.bundle import AgentFiles
+from fleet.telemetry.ingest.database import make_pool, reaching_database
+from fleet.telemetry.ingest.errors import UnavailableError
+from fleet.telemetry.ingest.group import Prepared
+from fleet.telemetry.ingest.writer import Writer, ensure_partitions
+
+STOP_SECONDS = 5.0
+
+
+class Service:
+    """Made on the event loop that serves it; `start` returns whether or not the database is up."""
+
+    def __init__(self) -> None:
+        self.pool = make_pool()
+        self.agents = AgentCache(self.pool)
+        self.files = AgentFiles()
+        self.writer = Writer(self.pool, committed=self._committed)
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def start(self) -> None:
+        await self.pool.open()
+        for work in (self.writer.run(), self.agents.run(), self._prepare_days(), self.files.build()):
+            self._run(work)
+
+    async def stop(self) -> None:
+        """Write what was accepted, then close. The writer is the last to go."""
+        for task in self._tasks:
+            task.cancel()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.pool.close()
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    def _committed(self, batches: Sequence[Prepared]) -> None:
+        pass
+
+    async def _prepare_days(self) -> None:
+        # Beat keeps the days; a web process that starts before it must not wait for that.
+        with contextlib.suppress(UnavailableError):
+            async with reaching_database(), self.pool.connection() as connection:
+                await ensure_partitions(connection, now=datetime.now(UTC))
