@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0003_browser_sessions_and_identities'),
+        ('fleet', '0004_accounts_and_listings'),
     ]
 
     operations = [
