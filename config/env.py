@@ -6,6 +6,7 @@ A secret NAME may instead lie in a file whose path is in NAME_FILE.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -39,6 +40,14 @@ def env_int(name: str, default: int, *, low: int | None = None, high: int | None
         raise ImproperlyConfigured(f"{name} is {word!r}; write a whole number.") from None
     if (low is not None and value < low) or (high is not None and value > high):
         raise ImproperlyConfigured(f"{name} is {value}; it must lie between {low} and {high}.")
+    return value
+
+
+def env_rate(name: str, default: str) -> str:
+    """How often something may happen: `600/minute`."""
+    value = env_str(name, default) or default
+    if not re.fullmatch(r"[1-9][0-9]*/(second|minute|hour|day)", value):
+        raise ImproperlyConfigured(f"{name} is {value!r}; write it as 600/minute (second, minute, hour or day).")
     return value
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
-from django.utils.translation import gettext_lazy as _
 from psycopg.conninfo import conninfo_to_dict
 
-from config.env import env_bool, env_int, env_list, env_secret, env_str
+from config.env import env_bool, env_int, env_list, env_rate, env_secret, env_str
 from config.installation import Installation
 from config.reach import own_hosts
 
@@ -236,18 +235,51 @@ CONTENT_SECURITY_POLICY = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "fleet.rest.schema.Schema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # The first one answers 401 for all of them.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "fleet.teams.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["fleet.teams.permissions.HasRole"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "fleet.rest.pagination.KeysetPagination",
+    "DEFAULT_THROTTLE_CLASSES": [f"fleet.teams.throttles.{name}Throttle" for name in ("Token", "User", "Anonymous")],
+    "DEFAULT_THROTTLE_RATES": {
+        "token": env_rate("API_RATE_TOKEN", "600/minute"),
+        "user": env_rate("API_RATE_USER", "600/minute"),
+        "anonymous": env_rate("API_RATE_ANONYMOUS", "60/minute"),
+        "series": env_rate("API_RATE_SERIES", "120/minute"),
+    },
+    "EXCEPTION_HANDLER": "fleet.rest.errors.answer_error",
 }
 SPECTACULAR_SETTINGS = {
-    "TITLE": "Rackrent",
-    "DESCRIPTION": _("Everything a page can do, over HTTP."),
+    "TITLE": "Rackrent API",
+    "DESCRIPTION": "What a team rents and what it does, over HTTP. Guide: docs/api.md.",
     "VERSION": "v1",
     "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
     "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "InstanceState": "fleet.inventory.api.machines.INSTANCE_STATES",
+        "Billing": "fleet.inventory.api.machines.BILLINGS",
+        "Market": "fleet.inventory.api.machines.MARKETS",
+        "Tenancy": "fleet.inventory.api.machines.TENANCIES",
+        "HoldKind": "fleet.inventory.models.HoldKind",
+        "Role": "fleet.teams.models.Role",
+        "Scope": "fleet.teams.models.Scope",
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "fleet.rest.schema.say_what_answers_hold",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": 0, "tryItOutEnabled": True},
 }
 
 EMAIL_HOST = env_str("EMAIL_HOST", "localhost")

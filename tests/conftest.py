@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 
 from fleet.inventory.models import GPU, Instance, ProviderAccount
 from fleet.providers.base import Billing, InstanceState
 from fleet.teams.models import Membership, Project, Role, Team, User
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cheap_passwords():
+    """A hash that is slow on purpose would take most of the tests' time."""
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture

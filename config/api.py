@@ -1,0 +1,55 @@
+"""The REST API, version 1: every slice's resources under one address, their schema, and the page that explains them."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.utils.translation import gettext as _
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.exceptions import NotFound
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.routers import DefaultRouter
+from rest_framework.views import APIView
+
+from fleet.inventory.api import accounts, machines, records
+from fleet.teams import api as teams
+
+router = DefaultRouter()
+router.include_format_suffixes = False
+router.register("teams", teams.TeamViewSet)
+router.register("projects", teams.ProjectViewSet)
+router.register("accounts", accounts.AccountViewSet)
+router.register("images", accounts.ImageViewSet)
+router.register("instances", machines.InstanceViewSet)
+router.register("gpus", machines.GPUViewSet)
+router.register("observations", records.ObservationViewSet)
+router.register("environments", records.EnvironmentViewSet)
+router.register("holds", records.HoldViewSet)
+router.register("audit", teams.AuditViewSet)
+
+
+class NothingHere(APIView):
+    """Any other address under /api/: JSON like the rest, not a page."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    schema = None
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NotFound(_("There is nothing at this address. Addresses of the API end with a slash; see /api/v1/docs/."))
+
+
+# What the API can do is no secret: schema and docs are open, and hold nothing of any team.
+public = {"permission_classes": [AllowAny], "authentication_classes": []}
+
+api_urlpatterns: list[URLPattern | URLResolver] = [
+    path("me/", teams.MeView.as_view(), name="api-me"),
+    path("schema/", SpectacularAPIView.as_view(**public), name="api-schema"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema", **public), name="api-docs"),
+    path("", include(router.urls)),
+]
+urlpatterns = [
+    path("api/v1/", include(api_urlpatterns)),
+    re_path(r"^api(/|$)", NothingHere.as_view()),
+]

@@ -1,0 +1,1 @@
+"""What is rented, over the API."""

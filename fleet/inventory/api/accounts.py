@@ -1,0 +1,108 @@
+"""Provider accounts over the API, never their credentials, and the images they hold."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as django_filters
+from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from fleet.inventory.models import Image, ProviderAccount
+from fleet.providers.registry import adapters
+from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter
+from fleet.teams.scoping import TeamRows
+
+ACCOUNT_EXAMPLE = {
+    "id": 2,
+    "team": "acme",
+    "provider": "aws",
+    "name": "AWS research",
+    "options": {"regions": "us-east-1, eu-central-1"},
+    "monitor_only": True,
+    "enabled": True,
+    "currency": "USD",
+    "external_id": "123456789012",
+    "poll_interval_seconds": 60,
+    "next_poll_at": "2026-11-30T08:01:00Z",
+    "listed_at": "2026-11-30T08:00:02Z",
+    "failures": 0,
+    "error_kind": "",
+    "error_detail": "",
+    "created_at": "2026-11-01T09:00:00Z",
+}
+
+
+@extend_schema_serializer(examples=[OpenApiExample("account", ACCOUNT_EXAMPLE)])
+class AccountSerializer(serializers.ModelSerializer[ProviderAccount]):
+    team = serializers.CharField(source="team.slug", help_text="Its address (slug).")
+    provider = serializers.CharField(source="kind", help_text="Which adapter reads it.")
+    options = serializers.SerializerMethodField(
+        help_text="What was entered for the account; fields that its adapter declares secret are never answered."
+    )
+
+    class Meta:
+        model = ProviderAccount
+        fields = list(ACCOUNT_EXAMPLE)
+
+    @extend_schema_field(serializers.DictField(child=serializers.CharField()))
+    def get_options(self, account: ProviderAccount) -> dict[str, str]:
+        """Only what the adapter declares as not secret: an option nobody declares could be anything."""
+        adapter = adapters().get(account.kind)
+        shown = [field.name for field in adapter.fields if not field.secret] if adapter else []
+        return {name: str(account.options[name]) for name in shown if name in account.options}
+
+
+class AccountFilter(django_filters.FilterSet):
+    provider = django_filters.CharFilter("kind", help_text="e.g. aws.")
+    enabled = FlagFilter(help_text="Whether it is polled.")
+    failing = FlagFilter(method="filter_failing", help_text="Whether polls failed since the last complete listing.")
+
+    def filter_failing(self, accounts: QuerySet[ProviderAccount], name: str, value: bool) -> QuerySet[ProviderAccount]:
+        return accounts.filter(failures__gt=0) if value else accounts.filter(failures=0)
+
+
+class AccountViewSet(TeamRows[ProviderAccount]):
+    """Provider accounts, when each was last listed in full, and what went wrong since."""
+
+    queryset = ProviderAccount.objects.select_related("team").defer("credentials")
+    serializer_class = AccountSerializer
+    filterset_class = AccountFilter
+    orderings = ("id", "name", "listed_at")
+
+
+IMAGE_EXAMPLE = {
+    "id": 4,
+    "team": "acme",
+    "account": 2,
+    "external_id": "ami-0123456789abcdef0",
+    "name": "train-cuda-13",
+    "created_at": "2026-10-12T11:20:00Z",
+    "first_seen_at": "2026-11-01T09:00:00Z",
+    "last_seen_at": "2026-11-30T08:00:02Z",
+}
+
+
+@extend_schema_serializer(examples=[OpenApiExample("image", IMAGE_EXAMPLE)])
+class ImageSerializer(serializers.ModelSerializer[Image]):
+    team = serializers.CharField(source="account.team.slug", help_text="Its address (slug).")
+
+    class Meta:
+        model = Image
+        fields = list(IMAGE_EXAMPLE)
+
+
+class ImageFilter(django_filters.FilterSet):
+    account = IdsFilter(help_text="Ids of accounts, separated by commas.")
+    external_id = django_filters.CharFilter(help_text="As the provider names it.")
+    search = django_filters.CharFilter("name", "icontains", help_text="A part of the name.")
+    seen_since = MomentFilter("last_seen_at", "gte", help_text="Listed at or after this time.")
+
+
+class ImageViewSet(TeamRows[Image]):
+    """Disk and container images that machines start from."""
+
+    queryset = Image.objects.select_related("account__team").defer("account__credentials")
+    serializer_class = ImageSerializer
+    filterset_class = ImageFilter
+    team_path = "account__team"
+    orderings = ("id", "name", "created_at", "last_seen_at")

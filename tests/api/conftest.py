@@ -1,0 +1,86 @@
+"""One row of everything in alice's team, and tokens to ask for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
+from fleet.providers.base import Market, Tenancy
+from fleet.teams.audit import Actor, record
+from fleet.teams.models import APIToken, Scope
+from fleet.teams.secrets import new_token
+
+NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def no_counts():
+    """Throttles count in the real cache: each test starts from nothing."""
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def make_token():
+    """make_token(team, Scope.READ) -> (secret, row)"""
+
+    def make(team, scope=Scope.READ, **fields):
+        new = new_token("rrk")
+        row = APIToken.objects.create(
+            team=team, name="script", scope=scope, token_hash=new.hash, prefix=new.prefix, **fields
+        )
+        return new.secret, row
+
+    return make
+
+
+@pytest.fixture
+def as_token(make_token):
+    """as_token(acme) is a script with a token of that team."""
+
+    def script(team, scope=Scope.READ, **fields) -> Client:
+        secret, _ = make_token(team, scope, **fields)
+        return Client(headers={"Authorization": f"Bearer {secret}"})
+
+    return script
+
+
+@pytest.fixture
+def fleet(acme, alice, bob, project, account, make_instance):
+    """Everything the API can list, once, with as many optional values filled as one row can have."""
+    cloud = ProviderAccount.objects.create(
+        team=acme, kind="aws", name="AWS", credentials=b"sealed", options={"regions": "us-east-1", "secret": "hush"}
+    )
+    image = Image.objects.create(account=cloud, external_id="ami-1", name="train", created_at=NOW)
+    instance = make_instance(
+        name="train-01",
+        gpus=2,
+        image=image,
+        owner=bob,
+        project=project,
+        labels={"purpose": "pretraining"},
+        price_per_hour="32.7726",
+        market=Market.SPOT,
+        tenancy=Tenancy.DEDICATED_GPU,
+        started_at=NOW,
+        ssh=[{"host": "198.51.100.20", "port": 22, "user": "root", "kind": "direct"}],
+    )
+    bare = make_instance(name="bare-02")
+    Observation.objects.create(
+        instance=instance, seen_at=NOW, state="running", billing="full", currency="USD", rule_version=1
+    )
+    EnvironmentReport.objects.create(instance=instance, reported_at=NOW, digest="d", data={"os": "Debian 12"})
+    Hold.objects.create(
+        instance=instance, kind=HoldKind.PERSON, owner=bob, expires_at=timezone.now() + timedelta(hours=1)
+    )
+    record(actor=Actor(alice, "alice", "page", "192.0.2.7"), team=acme, action="instance.update", target=instance)
+    return SimpleNamespace(
+        instance=instance, bare=bare, gpus=list(instance.gpus.order_by("index")), account=cloud, image=image
+    )

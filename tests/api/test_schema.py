@@ -1,0 +1,96 @@
+"""The schema is valid OpenAPI 3.1, complete, with examples, and what the API answers is what it says."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from jsonschema import Draft202012Validator, FormatChecker
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from fleet.teams.models import Scope
+from tests.api.resources import LISTS, first_detail
+
+
+@pytest.fixture(scope="module")
+def schema():
+    out = StringIO()
+    # Fails on any warning of the generator.
+    call_command("spectacular", "--fail-on-warn", "--format", "openapi-json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def operations(schema):
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def checker(schema, answer_schema):
+    """Resolves #/components/… against the whole document."""
+    return Draft202012Validator({**answer_schema, "components": schema["components"]}, format_checker=FormatChecker())
+
+
+def hold_to_schema(schema, path, answer):
+    media = schema["paths"][path]["get"]["responses"][str(answer.status_code)]["content"]["application/json"]
+    checker(schema, media["schema"]).validate(answer.json())
+
+
+def test_it_is_valid_openapi_3_1(schema):
+    assert schema["openapi"].startswith("3.1")
+    OpenAPIV31SpecValidator(schema).validate()
+
+
+def test_every_operation_has_an_example_that_fits_its_schema(schema):
+    for name, operation in operations(schema):
+        for code, response in operation["responses"].items():
+            media = response["content"]["application/json"]
+            assert media.get("examples"), f"{name} has no example for {code}"
+            for example in media["examples"].values():
+                checker(schema, media["schema"]).validate(example["value"])
+
+
+def test_every_operation_and_parameter_is_described(schema):
+    for name, operation in operations(schema):
+        assert operation.get("description"), name
+        for parameter in operation.get("parameters", []):
+            if "enum" not in parameter["schema"] and parameter["name"] not in {"id", "slug"}:
+                assert parameter.get("description"), f"{name}: {parameter['name']}"
+
+
+def test_every_operation_names_its_refusals(schema):
+    for name, operation in operations(schema):
+        assert {"400", "401", "403", "404", "429"} <= set(operation["responses"]), name
+        assert {"token": []} in operation["security"], name
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_lists_and_rows_are_what_the_schema_says(schema, fleet, acme, as_token, address):
+    client = as_token(acme, Scope.ADMIN)
+    answer = client.get(address, {"limit": 1})
+    hold_to_schema(schema, address, answer)
+    hold_to_schema(
+        schema,
+        f"{address}{{slug}}/" if "teams" in address else f"{address}{{id}}/",
+        client.get(first_detail(client, address)),
+    )
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_refusals_are_what_the_schema_says(schema, fleet, acme, client, as_token, address):
+    hold_to_schema(schema, address, client.get(address))
+    hold_to_schema(schema, address, as_token(acme, Scope.ADMIN).get(address, {"limit": "x"}))
+    hold_to_schema(schema, address, as_token(acme, Scope.ADMIN).get(address, {"team": "rival"}))
+
+
+def test_me_is_what_the_schema_says(schema, fleet, acme, alice, as_user, as_token):
+    for client in (as_user(alice), as_token(acme)):
+        hold_to_schema(schema, "/api/v1/me/", client.get("/api/v1/me/"))
+
+
+def test_schema_and_docs_are_open_to_all(db, client):
+    answer = client.get("/api/v1/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
+    assert answer.json()["openapi"].startswith("3.1")
+    assert client.get("/api/v1/docs/").status_code == 200
