@@ -55,9 +55,10 @@ class Installation:
         return [server for wanted, server in ((database, self.postgres), (broker, self.valkey)) if wanted]
 
     @contextlib.contextmanager
-    def running(self, servers: list[EmbeddedServer]) -> Iterator[None]:
-        """The servers are up inside; those that were down before are down again afterwards."""
+    def running(self, servers: list[EmbeddedServer], at_end: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """The servers are up inside; after `at_end`, those that were down before are down again."""
         with contextlib.ExitStack() as stack:
             for server in servers:
                 stack.enter_context(server)
+            stack.callback(at_end)
             yield

@@ -199,7 +199,7 @@ HASHED_STATIC = env_bool("HASHED_STATIC", not DEBUG)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        "BACKEND": "config.storage.HashedStorage"
         if HASHED_STATIC
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
