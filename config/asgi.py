@@ -13,9 +13,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Sets Django up, which the imports below need.
 django = get_asgi_application()
 
+from config.checks import refuse_unsafe_settings  # noqa: E402
 from config.health import healthz  # noqa: E402
 from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
 from fleet.telemetry.ingest.app import PREFIXES, Ingest  # noqa: E402
+
+refuse_unsafe_settings()
 
 
 def beside(applications: Mapping[str, Application], otherwise: Application) -> Application:

@@ -21,4 +21,5 @@ app.conf.beat_schedule = {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),
     },
+    "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
 }

@@ -8,7 +8,6 @@ import httpx
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_SECONDS = 60.0
 TIMEOUT_SECONDS = 10.0
 
 

@@ -60,5 +60,6 @@ class Installation:
         with contextlib.ExitStack() as stack:
             for server in servers:
                 stack.enter_context(server)
-            stack.callback(at_end)
+            if servers:
+                stack.callback(at_end)
             yield

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from config.env import env_bool, env_int, env_list, env_rate, env_secret, env_str
@@ -120,7 +122,12 @@ FORM_RENDERER = "config.forms.Renderer"
 
 def database(url: str) -> dict[str, Any]:
     """Django's description of a PostgreSQL address, read by libpq itself so that every form it knows works."""
-    parts = {key: str(value) for key, value in conninfo_to_dict(url).items()}
+    try:
+        parts = {key: str(value) for key, value in conninfo_to_dict(url).items()}
+    except ProgrammingError:
+        raise ImproperlyConfigured(
+            "DATABASE_URL is no PostgreSQL address; write postgresql://user:password@host/name."
+        ) from None
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     settings: dict[str, Any] = {named[key]: parts.pop(key) for key in list(parts) if key in named}
     options: dict[str, Any] = dict(parts)

@@ -15,4 +15,5 @@ def note_worker_pulse() -> None:
 
 @shared_task(name="config.ping_deadman")
 def ping_deadman() -> None:
-    deadman.ping_if_healthy(web_url=settings.WEB_URL, deadman_url=settings.DEADMAN_URL)
+    if settings.DEADMAN_URL:
+        deadman.ping_if_healthy(web_url=settings.WEB_URL, deadman_url=settings.DEADMAN_URL)

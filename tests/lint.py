@@ -15,6 +15,7 @@ PRODUCTION = {
     "PUBLIC_URL": "https://rackrent.example",
     "ALLOWED_HOSTS": "rackrent.example",
     "BEHIND_PROXY": "1",
+    "EMAIL_HOST": "mail.example",
 }
 COMMANDS = (
     ["check", "--deploy", "--fail-level", "WARNING"],
