@@ -62,4 +62,4 @@ def test_a_made_up_forwarded_address_is_not_believed(db, rates):
 
 def test_the_schema_is_counted_too(db, client, rates):
     rates(anonymous="1/minute")
-    assert codes(client, 2, "/api/v1/docs/") == [200, 429]
+    assert codes(client, 2, "/api/v1/schema/") == [200, 429]
