@@ -47,6 +47,8 @@ DEADMAN_URL = env_secret("DEADMAN_URL")
 # Of the first start only, which makes the first admin.
 RACKRENT_ADMIN_PASSWORD = env_secret("RACKRENT_ADMIN_PASSWORD")
 WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)
+# The real agent on this machine, as one of the first team's.
+LOCAL_AGENT = env_bool("LOCAL_AGENT", True)
 # A fleet that is not there, to look at; never beside real data.
 SANDBOX = EMBEDDED_DATABASE and env_bool("SANDBOX", True)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS") or own_hosts(public_url=PUBLIC_URL, bind_host=RACKRENT_HOST)

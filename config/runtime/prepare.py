@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import django
 from django.conf import settings
 from django.contrib.staticfiles import finders
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -21,8 +22,7 @@ def prepare(say: Say) -> None:
     compile_translations()
     if settings.HASHED_STATIC:
         collect_static(say)
-    if "partitions" in get_commands():
-        call_command("partitions", verbosity=0)
+    call_command("partitions", stdout=io.StringIO())
 
 
 def migrate(say: Say) -> None:

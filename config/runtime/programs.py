@@ -48,6 +48,13 @@ def _celery(name: str, options: list[str], *, stop_seconds: float = 10.0) -> Pro
     return Program(name, command, settings.BASE_DIR, environment=quiet, stop_seconds=stop_seconds)
 
 
+def agent() -> Program | None:
+    """The real agent on this machine, unless LOCAL_AGENT=0."""
+    if not settings.LOCAL_AGENT:
+        return None
+    return Program("agent", [PYTHON, "manage.py", "local_agent"], settings.BASE_DIR)
+
+
 def sandbox() -> Program | None:
     """The sandbox fleet; not beside real data, and not where SANDBOX=0."""
     if not settings.SANDBOX or "sandbox" not in get_commands():

@@ -81,8 +81,7 @@ class Up:
         yield programs.web(listening)  # type: ignore[arg-type]
         yield programs.worker()
         yield programs.beat(self.home)
-        if sandbox := programs.sandbox():
-            yield sandbox
+        yield from filter(None, (programs.agent(), programs.sandbox()))
 
     def _write_record(self, children: list[Child]) -> None:
         running = [(child.name, child.process.pid) for child in children if child.process]

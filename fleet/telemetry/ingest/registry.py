@@ -53,7 +53,7 @@ WHERE id = %s AND (vcpus IS NULL OR ram_mib IS NULL)
 """
 _ADD_ENVIRONMENT = """
 INSERT INTO fleet_environmentreport (instance_id, reported_at, digest, data)
-SELECT %(instance)s, to_timestamp(%(at)s), %(digest)s, %(data)s::jsonb WHERE %(digest)s IS DISTINCT FROM (
+SELECT %(instance)s, to_timestamp(%(at)s), %(digest)s::text, %(data)s::jsonb WHERE %(digest)s::text IS DISTINCT FROM (
     SELECT digest FROM fleet_environmentreport WHERE instance_id = %(instance)s ORDER BY reported_at DESC, id DESC LIMIT 1)
 """
 _AGREE_SKEW = """
