@@ -1,0 +1,302 @@
+"""Amazon EC2: every region that the account names, all pages.
+
+EC2 tells no price but that of spot. What a type costs on demand is typed by the account's admin, or unknown, which is not free.
+The endpoint can only be changed by the installation's operator: AWS_ENDPOINT_URL, which boto3 reads itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from functools import cache, cached_property
+from typing import Any, ClassVar, TypeVar
+
+from fleet.providers.aws_errors import lacks_permission, provider_errors
+from fleet.providers.aws_facts import Facts, instance_of
+from fleet.providers.base import (
+    AccountInfo,
+    Capability,
+    Field,
+    ProviderImage,
+    ProviderInstance,
+    gettext_noop,
+)
+from fleet.providers.errors import InvalidOption, ScopeMissing
+from fleet.providers.registry import register
+
+T = TypeVar("T")
+# EC2's own limits: rows of a page, values of a filter.
+PAGE_SIZE = 1000
+FILTER_VALUES = 200
+# What reading needs; a key without the later ones leaves facts unknown.
+READS = {
+    "ec2:DescribeInstances": "describe_instances",
+    "ec2:DescribeInstanceTypes": "describe_instance_types",
+    "ec2:DescribeVolumes": "describe_volumes",
+    "ec2:DescribeImages": "describe_images",
+    "ec2:DescribeSpotPriceHistory": "describe_spot_price_history",
+}
+
+
+@register
+class Aws:
+    kind: ClassVar[str] = "aws"
+    label: ClassVar[str] = "Amazon EC2"
+    fields: ClassVar[tuple[Field, ...]] = (
+        Field(name="access_key_id", label=gettext_noop("Access key id")),
+        Field(
+            name="secret_access_key",
+            label=gettext_noop("Secret access key"),
+            help_text=gettext_noop("of a user that may only read: ec2:Describe*"),
+            secret=True,
+        ),
+        Field(
+            name="regions",
+            label=gettext_noop("Regions"),
+            help_text=gettext_noop("commas between them; machines elsewhere are not seen"),
+            default="us-east-1",
+        ),
+        Field(
+            name="prices",
+            label=gettext_noop("On-demand prices"),
+            help_text=gettext_noop(
+                "one a line: type and price per hour, as in “p4d.24xlarge 21.96”; “eu-west-1/p4d.24xlarge 23.90” for one "
+                "region. EC2 does not tell them; a type without one counts as unknown. Spot prices are read."
+            ),
+            required=False,
+            multiline=True,
+        ),
+        Field(
+            name="storage_price",
+            label=gettext_noop("EBS price"),
+            help_text=gettext_noop("for one GB a month, as in 0.08; what a stopped machine costs follows from it"),
+            required=False,
+        ),
+    )
+    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
+    rule_version: ClassVar[int] = 1
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._access_key_id = required(options, "access_key_id")
+        self._secret_access_key = required(options, "secret_access_key")
+        self._regions = regions(options["regions"])
+        self._prices = price_table(options["prices"])
+        self._storage_price = decimal("storage_price", options["storage_price"])
+
+    def verify(self) -> AccountInfo:
+        with provider_errors():
+            account = self._client("sts", self._regions[0]).get_caller_identity()["Account"]
+            ec2 = self._client("ec2", self._regions[0])
+            lacks = tuple(name for name, method in READS.items() if not may(getattr(ec2, method)))
+        if "ec2:DescribeInstances" in lacks:
+            raise ScopeMissing("ec2:DescribeInstances")
+        return AccountInfo(account, "CNY" if self._regions[0].startswith("cn-") else "USD", lacks)
+
+    def instances(self) -> Iterator[ProviderInstance]:
+        for region in self._regions:
+            with provider_errors(region):
+                rows = self._read(region)
+            yield from rows
+
+    def images(self) -> Iterator[ProviderImage]:
+        for region in self._regions:
+            with provider_errors(region):
+                rows = own_images(self._client("ec2", region))
+            yield from (image_of(row, region) for row in rows)
+
+    @cached_property
+    def _session(self) -> Any:
+        import boto3
+        import botocore.session
+
+        bare = botocore.session.get_session()
+        bare.register_component("data_loader", descriptions())
+        return boto3.Session(self._access_key_id, self._secret_access_key, botocore_session=bare)
+
+    def _client(self, service: str, region: str) -> Any:
+        from botocore.config import Config
+
+        patience = Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 3, "mode": "standard"})
+        return self._session.client(service, region_name=region, config=patience)
+
+    def _read(self, region: str) -> list[ProviderInstance]:
+        """Every machine of a region, and the facts that only other calls tell."""
+        ec2 = self._client("ec2", region)
+        rows = [row for group in every(ec2, "describe_instances", "Reservations") for row in group["Instances"]]
+        if not rows:
+            return []
+        facts = Facts(
+            types=optional(lambda: instance_types(ec2, rows), {}),
+            volume_gb=optional(lambda: volume_sizes(ec2, rows), {}),
+            image_names=optional(lambda: image_names(ec2, rows), {}),
+            spot_prices=optional(lambda: spot_prices(ec2, rows), {}),
+            prices=self._prices,
+            storage_price=self._storage_price,
+        )
+        return [instance_of(row, region, facts) for row in rows]
+
+
+@cache
+def descriptions() -> Any:
+    """Botocore's descriptions of services, parsed once a process: EC2's are megabytes of JSON, and each poll has a session."""
+    import botocore.loaders
+
+    return botocore.loaders.create_loader()
+
+
+@cache
+def known_regions() -> frozenset[str]:
+    import botocore.session
+
+    session = botocore.session.get_session()
+    partitions = session.get_available_partitions()
+    return frozenset(name for each in partitions for name in session.get_available_regions("ec2", each))
+
+
+def every(ec2: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+    """All rows of all pages."""
+    paginator = ec2.get_paginator(operation)
+    for page in paginator.paginate(PaginationConfig={"PageSize": PAGE_SIZE}, **arguments):
+        yield from page[key]
+
+
+def every_with(ec2: Any, operation: str, key: str, name: str, values: set[str]) -> Iterator[dict[str, Any]]:
+    """Like `every`, of the rows whose `name` is among `values`. A filter, unlike a list of ids, tolerates what is gone."""
+    ordered = sorted(values)
+    for start in range(0, len(ordered), FILTER_VALUES):
+        chunk = {"Name": name, "Values": ordered[start : start + FILTER_VALUES]}
+        size = {} if operation != "describe_instance_types" else {"PageSize": 100}
+        paginator = ec2.get_paginator(operation)
+        for page in paginator.paginate(Filters=[chunk], PaginationConfig=size):
+            yield from page[key]
+
+
+def instance_types(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    names = {row["InstanceType"] for row in rows}
+    found = every_with(ec2, "describe_instance_types", "InstanceTypes", "instance-type", names)
+    return {row["InstanceType"]: row for row in found}
+
+
+def volume_sizes(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, int]:
+    """GB of all volumes attached to a machine, by its id."""
+    ids = {row["InstanceId"] for row in rows}
+    sizes = dict.fromkeys(ids, 0)
+    for volume in every_with(ec2, "describe_volumes", "Volumes", "attachment.instance-id", ids):
+        for attachment in volume["Attachments"]:
+            if attachment["InstanceId"] in ids:
+                sizes[attachment["InstanceId"]] += volume["Size"]
+    return sizes
+
+
+def own_images(ec2: Any) -> list[dict[str, Any]]:
+    return optional(lambda: list(every(ec2, "describe_images", "Images", Owners=["self"])), [])
+
+
+def image_names(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, str]:
+    ids = {row["ImageId"] for row in rows if row.get("ImageId")}
+    found = every_with(ec2, "describe_images", "Images", "image-id", ids)
+    return {row["ImageId"]: row.get("Name", "") for row in found}
+
+
+def spot_prices(ec2: Any, rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], Decimal]:
+    """The price in force, by (type, zone, product). Nothing is asked when no machine is on spot."""
+    types = sorted({row["InstanceType"] for row in rows if row.get("InstanceLifecycle") == "spot"})
+    if not types:
+        return {}
+    # A history that starts now begins with the price in force.
+    history = every(
+        ec2, "describe_spot_price_history", "SpotPriceHistory", InstanceTypes=types, StartTime=datetime.now(UTC)
+    )
+    newest: dict[tuple[str, str, str], tuple[datetime, Decimal]] = {}
+    for row in history:
+        product = row["ProductDescription"].removesuffix(" (Amazon VPC)")
+        key, price = (
+            (row["InstanceType"], row["AvailabilityZone"], product),
+            (row["Timestamp"], Decimal(row["SpotPrice"])),
+        )
+        newest[key] = max(newest.get(key, price), price)
+    return {key: price for key, (_, price) in newest.items()}
+
+
+def image_of(row: dict[str, Any], region: str) -> ProviderImage:
+    created = row.get("CreationDate")
+    return ProviderImage(
+        row["ImageId"], row.get("Name", ""), datetime.fromisoformat(created) if created else None, region
+    )
+
+
+def optional(read: Callable[[], T], without: T) -> T:
+    """`without` when the key may not read it: the facts stay unknown, and `verify` says which permission would tell them."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return read()
+    except ClientError as error:
+        if lacks_permission(error):
+            return without
+        raise
+
+
+def may(call: Callable[..., Any]) -> bool:
+    """Whether the key may make a call. A dry run answers with an error either way; DryRunOperation means yes."""
+    from botocore.exceptions import ClientError
+
+    try:
+        call(DryRun=True, MaxResults=5)
+    except ClientError as error:
+        if lacks_permission(error):
+            return False
+        if error.response["Error"]["Code"] != "DryRunOperation":
+            raise
+    return True
+
+
+def required(options: Mapping[str, str], name: str) -> str:
+    if not options[name].strip():
+        raise InvalidOption(name, gettext_noop("Fill this in."))
+    return options[name].strip()
+
+
+def regions(text: str) -> tuple[str, ...]:
+    """The regions of a comma list, in its order. Only names that the installed botocore knows: a typo would be a silent gap."""
+    names = tuple(dict.fromkeys(text.replace(",", " ").split()))
+    if not names:
+        raise InvalidOption("regions", gettext_noop("Name at least one region, for example us-east-1."))
+    for name in names:
+        if name not in known_regions():
+            raise InvalidOption("regions", gettext_noop("AWS has no region “%(name)s”."), name=name[:40])
+    return names
+
+
+def price_table(text: str) -> dict[str, Decimal]:
+    """{"p4d.24xlarge": 21.96, "eu-west-1/p4d.24xlarge": 23.90} from one "key price" a line."""
+    table = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        match = re.fullmatch(r"\s*([a-z0-9-]+/)?([a-z0-9-]+\.[a-z0-9-]+)[\s:=,]+\$?(\S+)\s*", line)
+        price = decimal("prices", match[3], line=number) if match else None
+        if match is None or price is None:
+            raise unreadable(number)
+        table[(match[1] or "") + match[2]] = price
+    return table
+
+
+def unreadable(line: int) -> InvalidOption:
+    message = gettext_noop("Line %(line)s is not a type and a price, as in “p4d.24xlarge 21.96”.")
+    return InvalidOption("prices", message, line=str(line))
+
+
+def decimal(field: str, text: str, *, line: int | None = None) -> Decimal | None:
+    """None for an empty text."""
+    if not text.strip():
+        return None
+    try:
+        value = Decimal(text.strip().lstrip("$"))
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or not 0 <= value < 1_000_000:
+        raise unreadable(line) if line else InvalidOption(field, gettext_noop("Write a price, as in 0.08."))
+    return value
