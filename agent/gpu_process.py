@@ -58,6 +58,7 @@ class GpuProcess:
         self._next_start = 0.0
         self._backoff = Backoff(first_seconds=5, most_seconds=300)
         self._wanted = True
+        self._quiet = False
         self.state = _STARTING
         self.detail = ""
         self.since = time.time()
@@ -114,7 +115,8 @@ class GpuProcess:
             self._change(_STARTING, "")
 
     def stop(self, timeout_seconds: float) -> None:
-        """For the end of the supervisor: the same steps, in a bounded time."""
+        """For the end of the supervisor: the same steps, in a bounded time, without a word about it."""
+        self._on_change, self._quiet = _nobody, True
         self.pause()
         until = self._clock() + timeout_seconds
         while self._child is not None and self._clock() < until:
@@ -219,7 +221,8 @@ class GpuProcess:
         self.detail = detail
         if state != before:
             self.state, self.since = state, time.time()
-            log.info("NVML: %s%s", state, f" ({detail})" if detail else "")
+            if not self._quiet:
+                log.info("NVML: %s%s", state, f" ({detail})" if detail else "")
             self._on_change(before, state, detail)
 
 
@@ -227,3 +230,7 @@ def _descriptor(child: subprocess.Popen[bytes]) -> int:
     if child.stdout is None:
         raise ValueError("the NVML process was started without a pipe")
     return child.stdout.fileno()
+
+
+def _nobody(_before: str, _state: str, _detail: str) -> None:
+    """Hears of changes when nobody else wants to."""

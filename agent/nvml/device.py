@@ -76,7 +76,7 @@ class GpuReader:
         self._attempt(tuple(field for field, _ in gpm.METRICS.values()), now, self._read_gpm, name="gpm")
         if watch_pcie and self.lacks_pcie_rates:
             self._attempt(_PCIE_FIELDS, now, lambda: self._keep(pcie_window(self.handle)), name="pcie window")
-        if self.identity.has_mig_instances:
+        if self.identity.mig_enabled:
             self._reasons["process_count"] = "counted_on_mig_instances"
         else:
             self._attempt(("process_count",), now, self._read_processes)
@@ -85,7 +85,8 @@ class GpuReader:
     @property
     def lacks_pcie_rates(self) -> bool:
         """Neither this chip's activity counters nor its driver count PCIe bytes (until Ada, or before R565)."""
-        return self.identity.mig_parent is None and any(self._reasons.get(field) in LASTING for field in _PCIE_FIELDS)
+        counted = self._gpm is not None or self.identity.mig_parent is not None
+        return not counted and any(self._reasons.get(field) in LASTING for field in _PCIE_FIELDS)
 
     def restart_activity(self) -> None:
         if self._gpm is not None:
@@ -168,6 +169,9 @@ class GpuReader:
                 raise UnavailableError("not_supported")
             self._gpm = gpm.GpmReader(chip, self.identity.gpu_instance_id)
         values, reasons = self._gpm.read()
+        for field, _ in gpm.METRICS.values():
+            # Whatever a counter lacked, this is the better source; at its first read it only has nothing to say yet
+            self._reasons.pop(field, None)
         self._values.update(values)
         self._reasons.update({field: reason for field, reason in reasons.items() if field not in self._values})
 

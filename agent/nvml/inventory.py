@@ -24,9 +24,9 @@ class Identity:
 
     __slots__ = (
         "gpu_instance_id",
-        "has_mig_instances",
         "index",
         "memory_total_bytes",
+        "mig_enabled",
         "mig_parent",
         "mig_profile",
         "name",
@@ -47,7 +47,7 @@ class Identity:
         self.gpu_instance_id: int | None = None
         self.parent_handle: Any = None
         self.owns_memory = True
-        self.has_mig_instances = False
+        self.mig_enabled = False
 
     def row(self) -> dict[str, object]:
         """The protocol's inventory row and the number of a GPU instance; what is not known is left out."""
@@ -101,7 +101,8 @@ def _add_gpu(found: Found, handle: Any, index: int) -> None:
     identity.pci_bus_id = pci_bus_id
     identity.memory_total_bytes = _memory_total(handle)
     found.devices.append((handle, identity))
-    for mig_handle in _mig_handles(handle):
+    identity.mig_enabled = _mig_enabled(handle)
+    for mig_handle in _mig_handles(handle) if identity.mig_enabled else []:
         _add_mig_instance(found, mig_handle, handle, identity)
 
 
@@ -119,7 +120,6 @@ def _add_mig_instance(found: Found, handle: Any, parent_handle: Any, parent: Ide
     ]
     identity.owns_memory = not siblings
     identity.memory_total_bytes = _memory_total(handle) if not siblings else None
-    parent.has_mig_instances = True
     found.devices.append((handle, identity))
 
 
@@ -164,11 +164,18 @@ def _memory_total(handle: Any) -> int | None:
     return None
 
 
-def _mig_handles(handle: Any) -> list[Any]:
-    """Empty where MIG is off or unknown. Instances are numbered with holes."""
+def _mig_enabled(handle: Any) -> bool:
     try:
         current, _ = call("nvmlDeviceGetMigMode", handle)
-        places = call("nvmlDeviceGetMaxMigDeviceCount", handle) if current == pynvml.NVML_DEVICE_MIG_ENABLE else 0
+    except UnavailableError:
+        return False
+    return bool(current == pynvml.NVML_DEVICE_MIG_ENABLE)
+
+
+def _mig_handles(handle: Any) -> list[Any]:
+    """Instances are numbered with holes."""
+    try:
+        places = call("nvmlDeviceGetMaxMigDeviceCount", handle)
     except UnavailableError:
         return []
     handles = []

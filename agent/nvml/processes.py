@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.host.files import read_number, read_text_or_none
-from agent.nvml.calls import UnavailableError, call
+from agent.nvml.calls import LASTING, UnavailableError, call
 from agent.ranges import SENTINELS
 
 TYPE_CHECKING = False
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 64
 _NAME_LENGTH = 200
-_KINDS = ("Compute", "Graphics")
 # The unversioned function raises a mismatch error on old drivers instead of falling back: ask for versions by name
 _VERSIONS = ("_v3", "_v2")
 _LARGEST_PID = 4_194_304
@@ -29,24 +28,29 @@ class ProcessList:
 
 
 def running_processes(handle: object, *, root: str = "/") -> ProcessList:
-    """Process ids and the GPU memory of each (None where not told). Raises UnavailableError when no kind can be listed."""
-    largest = read_number(root + "proc/sys/kernel/pid_max") or _LARGEST_PID
+    """Process ids and the GPU memory of each (None where not told).
+
+    Raises UnavailableError: half of the list would look like a GPU with less work, or with none.
+    """
+    largest = max(read_number(root + "proc/sys/kernel/pid_max") or 0, _LARGEST_PID)
     rows: dict[int, int | None] = {}
-    dropped, failures = 0, []
-    for kind in _KINDS:
-        try:
-            entries = _listed(handle, kind)
-        except UnavailableError as error:
-            failures.append(error)
-            continue
-        for entry in entries:
-            if 0 < entry.pid <= max(largest, _LARGEST_PID):
-                rows[entry.pid] = _larger(rows.get(entry.pid), _memory(entry.usedGpuMemory))
-            else:
-                dropped += 1
-    if len(failures) == len(_KINDS):
-        raise failures[0]
+    dropped = 0
+    for entry in [*_listed(handle, "Compute"), *_graphics(handle)]:
+        if 0 < entry.pid <= largest:
+            rows[entry.pid] = _larger(rows.get(entry.pid), _memory(entry.usedGpuMemory))
+        else:
+            dropped += 1
     return ProcessList(rows, dropped)
+
+
+def _graphics(handle: object) -> Any:
+    """Empty on a driver that knows no graphics processes at all."""
+    try:
+        return _listed(handle, "Graphics")
+    except UnavailableError as error:
+        if error.reason in LASTING:
+            return []
+        raise
 
 
 def described(processes: ProcessList, *, host_ids: bool, root: str = "/") -> dict[str, object]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 CONFIG = {"interval_seconds": 1, "report_seconds": 5, "paused": False, "agent_version": "0.1.0"}
@@ -14,7 +16,7 @@ CONFIG = {"interval_seconds": 1, "report_seconds": 5, "paused": False, "agent_ve
 class StubDashboard:
     """``answers`` is a queue of (status, body, headers) for the samples path; when it is empty, 200."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: tuple[Path, Path] | None = None) -> None:
         self.samples: list[dict[str, Any]] = []
         self.heartbeats: list[dict[str, Any]] = []
         self.enrolments: list[dict[str, Any]] = []
@@ -25,12 +27,17 @@ class StubDashboard:
         self.arrived = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._scheme = "https" if certificate else "http"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
         self._server.shutdown()

@@ -211,6 +211,9 @@ class FakeNvml:
     def do_nvmlDeviceGetPcieReplayCounter(self, handle: Any, reference: Any) -> int | None:
         return self._write(handle, ("pcie_replays", reference))
 
+    def do_nvmlDeviceGetPcieThroughput(self, handle: Any, counter: Any, reference: Any) -> int | None:
+        return self._write(handle, ("pcie_rx_kb" if counter.value else "pcie_tx_kb", reference))
+
     def do_nvmlDeviceGetFieldValues(self, handle: Any, _count: Any, reference: Any) -> None:
         values = self._find(handle).values
         for row in reference._obj:
