@@ -1,11 +1,65 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
 
 from fleet import panels
+from fleet.pages.attention import SHOWN, attention
+from fleet.pages.fleet import Fleet, fleet_of, load_fleet
+from fleet.pages.projects import burn_by_project
+from fleet.pages.sandbox import sandbox_of, set_sandbox_hidden
+from fleet.pages.start import is_first_run, start_context
+from fleet.pages.statechart import draw_states
+from fleet.pages.timeline import entries
+from fleet.panels import Context
 from fleet.teams.access import TeamRequest
+from fleet.teams.audit import Actor
+
+EVENTS_SHOWN = 7
+EVENTS_SPAN = timedelta(days=2)
 
 
 def overview(request: TeamRequest) -> HttpResponse:
-    return render(request, "pages/overview.html", {"nav": "overview", "panels": panels.overview_panels})
+    """The fleet and what needs a person; on a fresh installation, the three steps towards a fleet."""
+    fleet = fleet_of(request)
+    context = {"nav": "overview", "fleet": fleet, "panels": panels.overview_panels, "sandbox": _sandbox(request, fleet)}
+    if is_first_run(fleet):
+        return render(request, "pages/start.html", context | start_context(fleet))
+    return render(request, "pages/overview.html", context | _moving(request, fleet))
+
+
+def overview_pulse(request: TeamRequest) -> HttpResponse:
+    """The parts of Overview that live samples alone do not move: figures, key, attention, events, projects."""
+    fleet = fleet_of(request)
+    return render(request, "pages/overview_pulse.html", {"fleet": fleet, **_moving(request, fleet)})
+
+
+def overview_states(request: TeamRequest) -> HttpResponse:
+    """GPUs by state over the day; loaded after the page, because it reads raw samples."""
+    template = "components/states_chart.html" if request.htmx else "pages/states.html"
+    return render(request, template, {"nav": "overview", **draw_states(fleet_of(request))})
+
+
+@require_POST
+def hide_sandbox(request: TeamRequest) -> HttpResponse:
+    set_sandbox_hidden(actor=Actor.of_page(request), user=request.user, hidden=request.POST.get("hidden") != "0")
+    return redirect("overview", request.team.slug)
+
+
+def _moving(request: TeamRequest, fleet: Fleet) -> Context:
+    items = attention(fleet.machines)
+    return {
+        "items": items[:SHOWN],
+        "more_items": max(0, len(items) - SHOWN),
+        "entries": entries(request, None, since=fleet.at - EVENTS_SPAN, until=fleet.at, limit=EVENTS_SHOWN),
+        "projects": burn_by_project(fleet.machines),
+    }
+
+
+def _sandbox(request: TeamRequest, fleet: Fleet) -> Fleet | None:
+    """The sample fleet below a real one, until the person hides it."""
+    team = None if request.user.hides_sandbox else sandbox_of(request.team)
+    return load_fleet(team=team, now=fleet.at) if team else None

@@ -1,12 +1,20 @@
-"""What the pages of this slice put into the frame: their places in the rail."""
+"""What the pages of this slice put into the frame: their places in the rail, and the four figures."""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
-from fleet.panels import NavItem
+from fleet.pages import figures
+from fleet.panels import NavItem, Panel
+
+FIGURE = "components/figure.html"
 
 
 def register_panels() -> None:
     panels.navigation.register(NavItem("overview", _("Overview"), "overview", "overview", order=10))
+    panels.navigation.register(NavItem("instances", _("Instances"), "instances", "instances", order=20))
+    panels.strip_figures.register(Panel("burn", FIGURE, figures.burn, order=10))
+    panels.strip_figures.register(Panel("idle", FIGURE, figures.idle_money, order=20))
+    panels.strip_figures.register(Panel("month", FIGURE, figures.month_to_date, order=30))
+    panels.strip_figures.register(Panel("alerts", FIGURE, figures.open_alerts, order=40))

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.pages.overview import overview
+from fleet.pages import instance, instances, overview
 
-team_urlpatterns = [path("", overview, name="overview")]
+team_urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("pulse/", overview.overview_pulse, name="overview_pulse"),
+    path("states/", overview.overview_states, name="overview_states"),
+    path("sandbox/hide/", overview.hide_sandbox, name="hide_sandbox"),
+    path("instances/", instances.instances, name="instances"),
+    path("instances.csv", instances.instances_csv, name="instances_csv"),
+    path("instances/<int:pk>/", instance.instance, name="instance"),
+    path("instances/<int:pk>/series/", instance.instance_series, name="instance_series"),
+    path("instances/<int:pk>/pulse/", instance.instance_pulse, name="instance_pulse"),
+]

@@ -87,6 +87,12 @@ def clock(moment: datetime, style: str = "H:i") -> SafeString:
 
 
 @register.simple_tag
+def clock_text(moment: datetime) -> str:
+    """Hour and minute in the reader's time zone, for attributes."""
+    return formats.date_format(timezone.localtime(moment), "H:i")
+
+
+@register.simple_tag
 def current_zone() -> str:
     """The IANA name of the zone that times on this page are in."""
     return timezone.get_current_timezone_name()

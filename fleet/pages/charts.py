@@ -1,0 +1,276 @@
+"""The live charts of one machine: which readings each shows, their figures for a span, and the table behind each.
+
+Figures go to the browser as plain numbers on an even grid; the page's script draws them and appends what arrives live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from fleet.formats import bytes_text, number_text, rate_text
+from fleet.pages.machine import MachineView
+from fleet.telemetry.series import Series, gpu_series, host_series
+
+SPANS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
+DEFAULT_SPAN = "1h"
+MAX_POINTS = 600
+TABLE_ROWS = 12
+# One late reading is no gap; the page's script draws the same.
+GAP_BUCKETS = 1.5
+Column = list[float | None]
+
+
+def percent_text(value: float) -> str:
+    return f"{number_text(value)}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One reading of a chart."""
+
+    field: str
+    name: str | Promise
+    dash: str = "solid"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`per_gpu` charts have a line a GPU, the others a line a reading of the machine. `factor` turns the stored unit into the axis's."""
+
+    name: str
+    title: str | Promise
+    lines: tuple[Line, ...]
+    text: Callable[[float], str]
+    unit: str
+    factor: float = 1.0
+    per_gpu: bool = False
+    top: float | None = None
+    optional: bool = False
+    fields: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", tuple(line.field for line in self.lines))
+
+
+GIB = 1 << 30
+CHARTS = (
+    Chart(
+        "busy",
+        _("Busy, GPU by GPU"),
+        (Line("utilization_percent", _("busy")),),
+        percent_text,
+        "%",
+        per_gpu=True,
+        top=100,
+    ),
+    Chart(
+        "activity",
+        _("SM activity"),
+        (Line("sm_activity", _("SM")),),
+        lambda value: percent_text(100 * value),
+        "%",
+        factor=100,
+        per_gpu=True,
+        top=100,
+        optional=True,
+    ),
+    Chart(
+        "memory",
+        _("GPU memory"),
+        (Line("memory_used_bytes", _("used")),),
+        bytes_text,
+        " GiB",
+        factor=1 / GIB,
+        per_gpu=True,
+    ),
+    Chart(
+        "power",
+        _("Power"),
+        (Line("power_watts", _("power")),),
+        lambda value: f"{number_text(value)} W",
+        " W",
+        per_gpu=True,
+    ),
+    Chart(
+        "temperature",
+        _("Temperature"),
+        (Line("temperature_celsius", _("temperature")),),
+        lambda value: f"{number_text(value)} °C",
+        " °C",
+        per_gpu=True,
+    ),
+    Chart(
+        "disk_iops",
+        _("Disk operations"),
+        (
+            Line("disk_read_iops", pgettext_lazy("disk", "read")),
+            Line("disk_write_iops", pgettext_lazy("disk", "write"), "dot"),
+        ),
+        lambda value: f"{number_text(value)}/s",
+        "/s",
+    ),
+    Chart(
+        "disk_bandwidth",
+        _("Disk bandwidth"),
+        (
+            Line("disk_read_bytes_per_second", pgettext_lazy("disk", "read")),
+            Line("disk_write_bytes_per_second", pgettext_lazy("disk", "write"), "dot"),
+        ),
+        rate_text,
+        " MB/s",
+        factor=1e-6,
+    ),
+    Chart(
+        "network",
+        _("Network bandwidth"),
+        (
+            Line("network_rx_bytes_per_second", pgettext_lazy("network", "in")),
+            Line("network_tx_bytes_per_second", pgettext_lazy("network", "out"), "dot"),
+        ),
+        rate_text,
+        " MB/s",
+        factor=1e-6,
+    ),
+    Chart(
+        "cpu",
+        _("Processor"),
+        (Line("cpu_percent", _("busy")), Line("cpu_iowait_percent", _("waits for disk"), "dot")),
+        percent_text,
+        "%",
+        top=100,
+    ),
+    Chart(
+        "host_memory",
+        _("Machine memory"),
+        (Line("memory_used_bytes", _("used")),),
+        bytes_text,
+        " GiB",
+        factor=1 / GIB,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One line with its figures: `gpu` is a GPU's id, None for the machine itself."""
+
+    field: str
+    name: str
+    dash: str
+    gpu: int | None
+    index: int
+    values: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One chart with its figures over a span."""
+
+    chart: Chart
+    traces: list[Trace]
+    starts: list[datetime]
+    bucket_seconds: float
+
+    @property
+    def empty(self) -> bool:
+        return not any(value is not None for trace in self.traces for value in trace.values)
+
+    @property
+    def gaps(self) -> list[tuple[datetime, datetime]]:
+        """Stretches in which no line of the chart has a reading."""
+        known = [any(column) for column in zip(*([v is not None for v in t.values] for t in self.traces), strict=True)]
+        found = stretches(self.starts, self.bucket_seconds, known)
+        return [
+            (start, end) for start, end in found if (end - start).total_seconds() > GAP_BUCKETS * self.bucket_seconds
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        chart = self.chart
+        return {
+            "kind": "lines",
+            "start": self.starts[0].timestamp(),
+            "step": self.bucket_seconds,
+            "unit": chart.unit,
+            "factor": chart.factor,
+            "top": chart.top,
+            "traces": [
+                {
+                    "field": trace.field,
+                    "name": trace.name,
+                    "dash": trace.dash,
+                    "gpu": trace.gpu,
+                    "index": trace.index,
+                    "y": [None if value is None else _short(value * chart.factor) for value in trace.values],
+                }
+                for trace in self.traces
+            ],
+        }
+
+    @property
+    def table(self) -> list[tuple[datetime, list[str]]]:
+        """Means over a dozen even stretches; "" where nothing was read."""
+        every = max(1, -(-len(self.starts) // TABLE_ROWS))
+        return [
+            (start, [self._cell(trace.values[number * every : (number + 1) * every]) for trace in self.traces])
+            for number, start in enumerate(self.starts[::every])
+        ]
+
+    def _cell(self, values: Column) -> str:
+        known = [value for value in values if value is not None]
+        return self.chart.text(sum(known) / len(known)) if known else ""
+
+
+def _short(value: float) -> float:
+    """Four significant digits: what a chart can show, at a third of the bytes."""
+    return float(f"{value:.4g}")
+
+
+def stretches(
+    starts: Sequence[datetime], bucket_seconds: float, known: Sequence[bool]
+) -> list[tuple[datetime, datetime]]:
+    """[start, end) of every run of buckets that are not known."""
+    width, found = timedelta(seconds=bucket_seconds), list[tuple[datetime, datetime]]()
+    for start, is_known in zip(starts, known, strict=True):
+        if is_known:
+            continue
+        joined = found and found[-1][1] == start
+        found = [*found[:-1], (found[-1][0], start + width)] if joined else [*found, (start, start + width)]
+    return found
+
+
+def draw_charts(view: MachineView, *, since: datetime, until: datetime) -> list[Drawn]:
+    """Every chart of the machine that has something to show; a machine without GPUs has none of theirs."""
+    span: dict[str, Any] = {"since": since, "until": until, "max_points": MAX_POINTS}
+    known = [tile for tile in view.tiles if tile.gpu_id]
+    gpu_fields = [name for chart in CHARTS if chart.per_gpu for name in chart.fields]
+    host_fields = [name for chart in CHARTS if not chart.per_gpu for name in chart.fields]
+    gpus = gpu_series(gpu_ids=[tile.gpu_id for tile in known if tile.gpu_id], fields=gpu_fields, **span)
+    host = host_series(instance_ids=[view.instance.pk], fields=host_fields, **span)
+    drawn = [_draw_gpus(chart, view, gpus) if chart.per_gpu else _draw_host(chart, view, host) for chart in CHARTS]
+    return [one for one in drawn if one.traces and not (one.chart.optional and one.empty)]
+
+
+def _draw_gpus(chart: Chart, view: MachineView, series: Series) -> Drawn:
+    traces = [
+        Trace(line.field, f"GPU {tile.index}", "solid", tile.gpu_id, tile.index, series.values[tile.gpu_id][line.field])
+        for tile in view.tiles
+        if tile.gpu_id
+        for line in chart.lines
+    ]
+    return Drawn(chart, traces, series.starts, series.bucket_seconds)
+
+
+def _draw_host(chart: Chart, view: MachineView, series: Series) -> Drawn:
+    columns = series.values[view.instance.pk]
+    traces = [
+        Trace(line.field, str(line.name), line.dash, None, number, columns[line.field])
+        for number, line in enumerate(chart.lines)
+    ]
+    return Drawn(chart, traces, series.starts, series.bucket_seconds)

@@ -1,0 +1,146 @@
+"""Which state each GPU was in over a span: raw samples in even buckets, judged by the same rules as now."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from fleet.inventory.models import Instance, Observation
+from fleet.pages.machine import MachineView
+from fleet.providers.base import InstanceState
+from fleet.states import Evidence, GpuState, classify
+from fleet.telemetry.series import Series, gpu_series, host_series
+
+GPU_FIELDS = (
+    "utilization_percent",
+    "sm_activity",
+    "power_watts",
+    "power_limit_watts",
+    "memory_used_bytes",
+    "process_count",
+)
+HOST_FIELDS = ("cpu_iowait_percent", "pressure_io_percent")
+OFF = frozenset({InstanceState.STOPPED, InstanceState.TERMINATED})
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """`states`: one list a GPU, one state a bucket; None while the machine was not known yet. Keys: (instance id, position of the GPU in its machine)."""
+
+    starts: list[datetime]
+    bucket_seconds: float
+    states: dict[tuple[int, int], list[GpuState | None]]
+
+    def counts(self) -> list[Counter[GpuState]]:
+        """How many GPUs were in each state, a bucket at a time."""
+        columns = zip(*self.states.values(), strict=True) if self.states else ([] for _start in self.starts)
+        return [Counter(state for state in column if state) for column in columns]
+
+
+def state_history(*, machines: Sequence[MachineView], since: datetime, until: datetime, max_points: int) -> History:
+    """Six queries, however many machines."""
+    gpu_ids = [tile.gpu_id for view in machines for tile in view.tiles if tile.gpu_id]
+    instance_ids = [view.instance.pk for view in machines]
+    span = {"since": since, "until": until, "max_points": max_points}
+    gpus = gpu_series(gpu_ids=gpu_ids, fields=GPU_FIELDS, **span)  # type: ignore[arg-type]
+    hosts = host_series(instance_ids=instance_ids, fields=HOST_FIELDS, **span)  # type: ignore[arg-type]
+    power = power_log(instance_ids, since=since, until=until)
+    states = {
+        (view.instance.pk, position): _judge(view.instance, tile.gpu_id, gpus, hosts, power.get(view.instance.pk))
+        for view in machines
+        for position, tile in enumerate(view.tiles)
+    }
+    return History(gpus.starts, gpus.bucket_seconds, states)
+
+
+def _judge(
+    instance: Instance, gpu_id: int | None, gpus: Series, hosts: Series, log: PowerLog | None
+) -> list[GpuState | None]:
+    readings = gpus.values.get(gpu_id or 0, {})
+    waits = hosts.values.get(instance.pk, {})
+    judged: list[GpuState | None] = []
+    for number, start in enumerate(gpus.starts):
+        end = start + timedelta(seconds=gpus.bucket_seconds)
+        values = {name: column[number] for name, column in readings.items()}
+        # Hosts may be read at another interval, and then lie on a grid of their own.
+        other = min(int((start - hosts.starts[0]).total_seconds() // hosts.bucket_seconds), len(hosts.starts) - 1)
+        values |= {name: column[max(other, 0)] for name, column in waits.items()}
+        judged.append(_judge_bucket(instance, start, end, values, log))
+    return judged
+
+
+def _judge_bucket(
+    instance: Instance, start: datetime, end: datetime, values: dict[str, float | None], log: PowerLog | None
+) -> GpuState | None:
+    seen = values.get("utilization_percent") is not None
+    if not seen and end <= instance.first_seen_at:
+        return None
+    powered = log.powered_at(start) if log and not seen else None
+    if powered is None and not seen and instance.state in OFF and instance.state_since <= start:
+        powered = False
+    evidence = Evidence(now=end, powered=powered, sampled_at=end if seen else None, **values)  # type: ignore[arg-type]
+    return classify(evidence).state
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLog:
+    """When one machine was on, as its provider's listings showed it; `moments` ascend."""
+
+    moments: list[datetime]
+    powered: list[bool | None]
+
+    def powered_at(self, moment: datetime) -> bool | None:
+        position = bisect_right(self.moments, moment) - 1
+        return self.powered[position] if position >= 0 else None
+
+
+def power_log(instance_ids: Sequence[int], *, since: datetime, until: datetime) -> dict[int, PowerLog]:
+    """One log a machine: the last observation before the span, then those within it."""
+    rows = Observation.objects.filter(instance_id__in=instance_ids)
+    before = rows.filter(seen_at__lte=since).order_by("instance_id", "-seen_at").distinct("instance_id")
+    within = rows.filter(seen_at__gt=since, seen_at__lt=until).order_by("seen_at")
+    logs: dict[int, PowerLog] = {}
+    for instance_id, seen_at, state in [*_plain(before), *_plain(within)]:
+        log = logs.setdefault(instance_id, PowerLog([], []))
+        log.moments.append(seen_at)
+        log.powered.append(_powered(state))
+    return logs
+
+
+def _plain(rows: QuerySet[Observation]) -> Iterable[tuple[int, datetime, str]]:
+    return rows.values_list("instance_id", "seen_at", "state")
+
+
+def _powered(state: str) -> bool | None:
+    if state in OFF:
+        return False
+    return True if state == InstanceState.RUNNING else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of one state, as a share of the whole span in percent."""
+
+    state: GpuState | None
+    start: datetime
+    end: datetime
+    percent: float
+
+
+def runs(history: History, states: list[GpuState | None]) -> list[Run]:
+    """Neighbouring buckets of one state put together, for drawing as a band."""
+    found: list[Run] = []
+    width = 100 / max(len(states), 1)
+    for start, state in zip(history.starts, states, strict=True):
+        end = start + timedelta(seconds=history.bucket_seconds)
+        if found and found[-1].state is state:
+            last = found[-1]
+            found[-1] = Run(state, last.start, end, last.percent + width)
+        else:
+            found.append(Run(state, start, end, width))
+    return found

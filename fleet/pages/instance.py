@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from fleet import panels
+from fleet.formats import bytes_text, duration_text, money_text, rate_text
+from fleet.inventory.models import Instance
+from fleet.pages.charts import DEFAULT_SPAN, SPANS, draw_charts
+from fleet.pages.history import Run, runs, state_history
+from fleet.pages.machine import MachineView, Tile
+from fleet.pages.timeline import entries
+from fleet.panels import Context
+from fleet.states import GpuState
+from fleet.teams.access import TeamRequest
+from fleet.telemetry.latest import machines_now
+
+BAND_SPAN = timedelta(hours=24)
+BAND_POINTS = 145
+EVENTS_SHOWN = 20
+
+
+def instance(request: TeamRequest, pk: int) -> HttpResponse:
+    """One machine, live. What its provider ended stays readable here, by its address."""
+    view = _view(request, pk)
+    span = _span(request)
+    charts = draw_charts(view, since=view.at - SPANS[span], until=view.at)
+    context = {
+        "nav": "instances",
+        "view": view,
+        "span": span,
+        "spans": list(SPANS),
+        "charts": charts,
+        "chart_json": {drawn.chart.name: drawn.as_json() for drawn in charts},
+        "panels": panels.machine_panels,
+        "stats": _stats(view),
+        "processes": _processes(view),
+        "facts": _facts(view),
+        **_past(request, view),
+    }
+    return render(request, "pages/instance.html", context)
+
+
+def instance_series(request: TeamRequest, pk: int) -> JsonResponse:
+    """The figures of all charts over a span: the page asks when it changes the span and after a lost connection."""
+    view, span = _view(request, pk), _span(request)
+    charts = draw_charts(view, since=view.at - SPANS[span], until=view.at)
+    return JsonResponse({"span": span, "charts": {drawn.chart.name: drawn.as_json() for drawn in charts}})
+
+
+def instance_pulse(request: TeamRequest, pk: int) -> HttpResponse:
+    """The parts of the page that samples alone do not move: the figures, the state, the bands and the timeline."""
+    view = _view(request, pk)
+    context = {"view": view, "stats": _stats(view), "processes": _processes(view), **_past(request, view)}
+    return render(request, "pages/instance_pulse.html", context)
+
+
+def _view(request: TeamRequest, pk: int) -> MachineView:
+    found = get_object_or_404(
+        Instance.objects.select_related("account", "owner", "project", "image"), pk=pk, team=request.team
+    )
+    now = timezone.now()
+    return MachineView(machines_now([found], now=now)[0], now)
+
+
+def _span(request: TeamRequest) -> str:
+    span = request.GET.get("span", DEFAULT_SPAN)
+    return span if span in SPANS else DEFAULT_SPAN
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One GPU's day as runs of states."""
+
+    label: str
+    runs: list[Run]
+
+
+def _past(request: TeamRequest, view: MachineView) -> Context:
+    since = view.at - BAND_SPAN
+    history = state_history(machines=[view], since=since, until=view.at, max_points=BAND_POINTS)
+    bands = [
+        Band(f"GPU {tile.index}", runs(history, states))
+        for tile, states in zip(view.tiles, history.states.values(), strict=True)
+    ]
+    return {
+        "bands": bands,
+        "band_ticks": [(since + BAND_SPAN * part / 4) for part in range(5)],
+        "bucket_minutes": max(1, round(history.bucket_seconds / 60)),
+        "entries": entries(request, view.instance, since=since, until=view.at, limit=EVENTS_SHOWN),
+        "band_states": [state for state in GpuState if any(run.state is state for band in bands for run in band.runs)],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """A figure of the panel under the head; `value` None = not known, with the reason in `note`."""
+
+    name: str
+    label: str
+    value: str | None
+    note: str
+    read_at: datetime | None
+    period: float
+    unit: str = ""
+
+
+def _stats(view: MachineView) -> list[Stat]:
+    gpu = [_busy_stat(view), _memory_stat(view)] if view.tiles else [_cpu_stat(view)]
+    return [_price_stat(view), *gpu, *_host_stats(view)]
+
+
+def _price_stat(view: MachineView) -> Stat:
+    instance = view.instance
+    if view.price is None:
+        return Stat("price", _("Price"), None, _("its provider does not say"), None, 0)
+    per_gpu = money_text(view.price / len(view.tiles), instance.currency) if view.tiles else ""
+    note = _("%(money)s per GPU") % {"money": per_gpu} if per_gpu else ""
+    if view.idle_price:
+        note = _("%(money)s of it idle") % {"money": money_text(view.idle_price, instance.currency)}
+    period = instance.account.poll_interval_seconds if instance.account.kind != "manual" else 0
+    return Stat("price", _("Price"), view.price_text, note, instance.priced_at, period, _("/h"))
+
+
+def _busy_stat(view: MachineView) -> Stat:
+    busy = view.busy_percent
+    value = None if busy is None else f"{busy}%"
+    note = view.states_label if value else view.verdict_words
+    return Stat("busy", _("GPUs busy"), value, note, view.read_at, view.period_seconds)
+
+
+def _memory_stat(view: MachineView) -> Stat:
+    latest = [tile.now.latest for tile in view.tiles if tile.memory_percent is not None and tile.now.latest]
+    used = [row.memory_used_bytes for row in latest if row.memory_used_bytes is not None]
+    value = bytes_text(sum(used) / len(used)) if used else None
+    note = _("mean of %(n)d, %(percent)d%% of what they have") % {"n": len(used), "percent": view.memory_percent or 0}
+    return Stat("memory", _("GPU memory"), value, note if used else "", view.read_at, view.period_seconds)
+
+
+def _cpu_stat(view: MachineView) -> Stat:
+    host = view.machine.host
+    value = f"{host.cpu_percent:.0f}%" if host and host.cpu_percent is not None and view.reports else None
+    memory = bytes_text(host.memory_used_bytes) if host and host.memory_used_bytes else ""
+    note = _("%(memory)s of memory used") % {"memory": memory} if memory else ""
+    return Stat("cpu", _("Processor"), value, note, view.read_at, view.period_seconds)
+
+
+def _host_stats(view: MachineView) -> list[Stat]:
+    host = view.machine.host if view.reports else None
+    pairs = (
+        (
+            "disk",
+            _("Disk"),
+            "disk_read_bytes_per_second",
+            "disk_write_bytes_per_second",
+            pgettext("disk", "read"),
+            _("%s written"),
+        ),
+        (
+            "net",
+            _("Network"),
+            "network_rx_bytes_per_second",
+            "network_tx_bytes_per_second",
+            pgettext("network", "in"),
+            _("%s out"),
+        ),
+    )
+    stats = []
+    for name, label, main, other, unit, note in pairs:
+        value = getattr(host, main, None)
+        second = getattr(host, other, None)
+        words = note % rate_text(second) if second is not None else ""
+        text = None if value is None else rate_text(value)
+        stats.append(Stat(name, label, text, words, view.read_at, view.period_seconds, f" {unit}"))
+    return stats
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    gpu: Tile
+    pid: int | str
+    name: str
+    memory: str
+
+
+def _processes(view: MachineView) -> list[Process]:
+    """Processes on the GPUs as the agent saw them; names only where the agent could see the host's."""
+    return [
+        Process(
+            tile,
+            process.get("pid", ""),
+            str(process.get("name") or ""),
+            bytes_text(process["memory_bytes"]) if isinstance(process.get("memory_bytes"), int | float) else "",
+        )
+        for tile in view.tiles
+        if tile.now.latest
+        for process in tile.now.latest.processes
+        if isinstance(process, dict)
+    ]
+
+
+def _facts(view: MachineView) -> list[tuple[str, str]]:
+    """What the provider and the team say of the machine; empty answers are left out."""
+    row = view.instance
+    up = view.at - row.started_at if row.started_at else None
+    facts = (
+        (_("Type"), row.instance_type),
+        (_("GPUs"), view.gpus_label),
+        (_("vCPUs"), str(row.vcpus or "")),
+        (_("RAM"), bytes_text(row.ram_mib * 1024 * 1024) if row.ram_mib else ""),
+        (_("Disk"), f"{row.disk_gb} GB" if row.disk_gb else ""),
+        (_("Tenancy"), {True: _("exclusive"), False: _("shared")}.get(row.is_exclusive, "")),  # type: ignore[arg-type]
+        (_("Project"), row.project.name if row.project else ""),
+        (_("Owner"), row.owner.display_name if row.owner else ""),
+        (_("Image"), row.image_name),
+        (_("Up"), duration_text(up.total_seconds()) if up else ""),
+        (_("Provider says"), row.raw_state),
+        (_("Id"), row.external_id),
+    )
+    return [(label, text) for label, text in facts if text]

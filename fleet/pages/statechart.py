@@ -1,0 +1,65 @@
+"""GPUs by state over the day, as a stacked chart and as the table behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.cache import cache
+
+from fleet.pages.fleet import Fleet
+from fleet.pages.history import History, state_history
+from fleet.states import GpuState
+from fleet.words import state_word
+
+# A day of raw samples of a large fleet is too much to read for one chart: the span shrinks with the fleet, and says so.
+SPANS = ((96, 24), (400, 6), (2_000, 1))
+SHORTEST_HOURS = 0.25
+POINTS = 97
+TABLE_ROWS = 12
+KEPT_SECONDS = 120
+# Working GPUs are what one hopes for; the chart shows the rest.
+SHOWN = (GpuState.HELD_IDLE, GpuState.FREE, GpuState.STARVED, GpuState.STALLED, GpuState.UNKNOWN)
+
+
+def draw_states(fleet: Fleet) -> dict[str, Any]:
+    """Context of components/states_chart.html."""
+    hours = next((hours for limit, hours in SPANS if fleet.gpu_count <= limit), SHORTEST_HOURS)
+    key = f"states:{fleet.team.pk}:{fleet.gpu_count}"
+    kept: History | None = cache.get(key)
+    if kept is None:
+        until = fleet.at
+        kept = state_history(
+            machines=fleet.machines, since=until - timedelta(hours=hours), until=until, max_points=POINTS
+        )
+        cache.set(key, kept, KEPT_SECONDS)
+    counts = kept.counts()
+    return {
+        "chart": chart(kept, counts),
+        "rows": table_rows(kept.starts, counts),
+        "states": SHOWN,
+        "hours": hours,
+        "bucket_minutes": max(1, round(kept.bucket_seconds / 60)),
+        "drawn_at": kept.starts[-1] if kept.starts else None,
+    }
+
+
+def chart(history: History, counts: list[Counter[GpuState]]) -> dict[str, Any]:
+    """What charts.js draws; colours are token names."""
+    return {
+        "kind": "states",
+        "start": history.starts[0].timestamp(),
+        "step": history.bucket_seconds,
+        "traces": [
+            {"state": state.value, "name": state_word(state), "y": [count[state] for count in counts]}
+            for state in SHOWN
+        ],
+    }
+
+
+def table_rows(starts: list[datetime], counts: list[Counter[GpuState]]) -> list[tuple[datetime, list[int]]]:
+    """Evenly spread buckets as rows, oldest first, one column a state of SHOWN."""
+    every = max(1, len(starts) // TABLE_ROWS)
+    picked = list(zip(starts, counts, strict=True))[::-1][::every][::-1]
+    return [(start, [count[state] for state in SHOWN]) for start, count in picked]

@@ -1,0 +1,149 @@
+/* What machines report, as it arrives: over a websocket; where that is blocked, by asking every few seconds.
+   A page in a hidden tab lets go of its connection and fetches what it missed when it is looked at again. */
+import { serverNow } from "./ages.js";
+
+const SOCKET_TRIES = 3; // failed in a row before polling takes over
+const POLL_MS = 5000;
+const RETRY_SOCKET_MS = 60000; // while polling, look whether sockets work again
+const BACK_OFF_MS = [500, 1000, 2000, 5000, 10000, 30000];
+const HIDDEN_GRACE_MS = 30000;
+const PULSE_MS = 15000;
+
+export class Live extends EventTarget {
+  /** Events: "message" (detail: a sample or heartbeat), "resumed" (a gap may lie behind us), "mode" (socket | polling | off). */
+  constructor({ team, machines = null }) {
+    super();
+    this.team = team;
+    this.machines = machines;
+    this.failures = 0;
+    this.mode = "off";
+    this.since = serverNow();
+    this.wasConnected = false;
+    document.addEventListener("visibilitychange", () => this.#visibility());
+    addEventListener("online", () => this.#connect());
+    this.#connect();
+  }
+
+  #setMode(mode) {
+    if (this.mode === mode) return;
+    this.mode = mode;
+    document.body.dataset.liveMode = mode;
+    this.dispatchEvent(new CustomEvent("mode", { detail: mode }));
+  }
+
+  #connect() {
+    if (this.socket || this.refused) return;
+    clearTimeout(this.retry);
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`);
+    this.socket = socket;
+    socket.addEventListener("open", () => socket.send(JSON.stringify({ subscribe: this.#wanted() })));
+    socket.addEventListener("message", (event) => this.#hear(JSON.parse(event.data)));
+    socket.addEventListener("close", (event) => this.#lost(socket, event.code));
+  }
+
+  #wanted() {
+    return this.machines ? { team: this.team, machines: this.machines } : { team: this.team };
+  }
+
+  #hear(message) {
+    if (message.type === "subscribed") this.#subscribed();
+    else if (message.type === "refused") this.refused = true;
+    else this.#deliver(message);
+  }
+
+  #subscribed() {
+    this.failures = 0;
+    clearTimeout(this.poll);
+    this.#setMode("socket");
+    if (this.wasConnected) this.#resume();
+    this.wasConnected = true;
+  }
+
+  #resume() {
+    this.dispatchEvent(new CustomEvent("resumed"));
+  }
+
+  #deliver(message) {
+    if (message.at > this.since) this.since = message.at;
+    this.dispatchEvent(new CustomEvent("message", { detail: message }));
+  }
+
+  #lost(socket, code) {
+    if (socket !== this.socket) return;
+    this.socket = null;
+    if (code === 4403) {
+      this.refused = true; // no longer a member, or signed out: the server will not change its mind
+      this.#setMode("off");
+      return;
+    }
+    this.failures += 1;
+    if (document.hidden && this.paused) return;
+    const blocked = this.failures >= SOCKET_TRIES;
+    if (blocked && this.mode !== "polling") this.#startPolling();
+    else if (!blocked) this.#setMode("off");
+    const wait = blocked ? RETRY_SOCKET_MS : BACK_OFF_MS[Math.min(this.failures, BACK_OFF_MS.length) - 1];
+    // Browsers of one team must not all come back in the same moment.
+    this.retry = setTimeout(() => this.#connect(), wait * (0.75 + Math.random() / 2));
+  }
+
+  #startPolling() {
+    this.#setMode("polling");
+    this.#ask();
+  }
+
+  async #ask() {
+    if (this.mode !== "polling") return;
+    const query = new URLSearchParams({ since: String(this.since) });
+    if (this.machines) query.set("machines", this.machines.join(","));
+    try {
+      const response = await fetch(`/t/${this.team}/live/?${query}`, { headers: { Accept: "application/json" } });
+      if (response.status === 403 || response.status === 404 || response.redirected) {
+        this.refused = true;
+        this.#setMode("off");
+        return;
+      }
+      if (response.ok) {
+        const answer = await response.json();
+        answer.messages.forEach((message) => this.#deliver(message));
+        this.since = Math.max(this.since, ...answer.messages.map((message) => message.at));
+      }
+    } catch {
+      /* The network is away; the next round tries again. */
+    }
+    if (!document.hidden) this.poll = setTimeout(() => this.#ask(), POLL_MS);
+  }
+
+  #visibility() {
+    clearTimeout(this.grace);
+    if (document.hidden) {
+      this.grace = setTimeout(() => this.#pause(), HIDDEN_GRACE_MS);
+      return;
+    }
+    if (this.paused) {
+      this.paused = false;
+      this.failures = 0;
+      if (this.mode === "polling") this.#resume();
+      this.#connect();
+    }
+    if (this.mode === "polling") {
+      clearTimeout(this.poll);
+      this.#ask();
+    }
+  }
+
+  #pause() {
+    this.paused = true;
+    clearTimeout(this.retry);
+    clearTimeout(this.poll);
+    this.socket?.close();
+  }
+}
+
+/** Refreshes what samples alone do not move (money, attention, events), while the page is looked at. */
+export function startPulse() {
+  const pulse = document.getElementById("pulse");
+  if (!pulse) return;
+  const beat = () => !document.hidden && window.htmx?.trigger(pulse, "pulse");
+  setInterval(beat, PULSE_MS);
+  document.addEventListener("visibilitychange", beat);
+}
