@@ -13,6 +13,8 @@ from rest_framework.views import APIView
 
 from fleet.inventory.api import accounts, machines, records
 from fleet.teams import api as teams
+from fleet.telemetry.api import latest, samples
+from fleet.telemetry.api import records as telemetry_records
 
 router = DefaultRouter()
 router.include_format_suffixes = False
@@ -25,6 +27,9 @@ router.register("gpus", machines.GPUViewSet)
 router.register("observations", records.ObservationViewSet)
 router.register("environments", records.EnvironmentViewSet)
 router.register("holds", records.HoldViewSet)
+router.register("latest", latest.LatestViewSet, basename="latest")
+router.register("events", telemetry_records.EventViewSet)
+router.register("agents", telemetry_records.AgentViewSet)
 router.register("audit", teams.AuditViewSet)
 
 
@@ -45,6 +50,8 @@ public = {"permission_classes": [AllowAny], "authentication_classes": []}
 
 api_urlpatterns: list[URLPattern | URLResolver] = [
     path("me/", teams.MeView.as_view(), name="api-me"),
+    path("samples/gpus/", samples.GpuSeriesView.as_view(), name="api-gpu-samples"),
+    path("samples/hosts/", samples.HostSeriesView.as_view(), name="api-host-samples"),
     path("schema/", SpectacularAPIView.as_view(**public), name="api-schema"),
     path(
         "docs/",

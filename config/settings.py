@@ -278,6 +278,7 @@ SPECTACULAR_SETTINGS = {
         "Billing": "fleet.inventory.api.machines.BILLINGS",
         "Market": "fleet.inventory.api.machines.MARKETS",
         "Tenancy": "fleet.inventory.api.machines.TENANCIES",
+        "GpuState": "fleet.telemetry.api.latest.GPU_STATES",
         "HoldKind": "fleet.inventory.models.HoldKind",
         "Role": "fleet.teams.models.Role",
         "Scope": "fleet.teams.models.Scope",

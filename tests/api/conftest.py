@@ -15,6 +15,7 @@ from fleet.providers.base import Market, Tenancy
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Scope
 from fleet.teams.secrets import new_token
+from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent
 
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 
@@ -81,6 +82,26 @@ def fleet(acme, alice, bob, project, account, make_instance):
         instance=instance, kind=HoldKind.PERSON, owner=bob, expires_at=timezone.now() + timedelta(hours=1)
     )
     record(actor=Actor(alice, "alice", "page", "192.0.2.7"), team=acme, action="instance.update", target=instance)
+    agent = Agent.objects.create(
+        instance=instance,
+        token_hash="h",
+        prefix="rra_abc",
+        version="0.1.0",
+        heartbeat_at=timezone.now(),
+        nvml_state="ok",
+    )
+    MachineEvent.objects.create(instance=instance, gpu=instance.gpus.first(), at=NOW, kind="xid", code=79)
+    read_at = timezone.now() - timedelta(seconds=2)
+    gpu = instance.gpus.get(index=0)
+    reading = {"utilization_percent": 97.0, "memory_used_bytes": 2**34, "power_watts": 371.0}
+    GpuLatest.objects.create(gpu=gpu, sampled_at=read_at, received_at=read_at, **reading)
+    HostLatest.objects.create(instance=instance, sampled_at=read_at, received_at=read_at, cpu_percent=34.0)
     return SimpleNamespace(
-        instance=instance, bare=bare, gpus=list(instance.gpus.order_by("index")), account=cloud, image=image
+        agent=agent,
+        read_at=read_at,
+        instance=instance,
+        bare=bare,
+        gpus=list(instance.gpus.order_by("index")),
+        account=cloud,
+        image=image,
     )

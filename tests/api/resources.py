@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from config.api import router
 
+# What a row of a list is called by in its own address, where that is not its id.
+KEYS = {"/api/v1/teams/": "slug", "/api/v1/latest/": "instance"}
 LISTS = sorted(f"/api/v1/{prefix}/" for prefix, _, _ in router.registry)
 
 
 def first_detail(client, address: str) -> str:
     """The address of the first row of a list."""
     row = client.get(address).json()["results"][0]
-    key = "slug" if address == "/api/v1/teams/" else "id"
-    return f"{address}{row[key]}/"
+    return f"{address}{row[KEYS.get(address, 'id')]}/"

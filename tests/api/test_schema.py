@@ -13,13 +13,15 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from fleet.teams.models import Scope
 from tests.api.resources import LISTS, first_detail
 
+SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/")
+
 
 @pytest.fixture(scope="module")
 def schema():
     out = StringIO()
     # Fails on any warning of the generator.
     call_command("spectacular", "--fail-on-warn", "--format", "openapi-json", stdout=out)
-    return json.loads(out.getvalue())
+    return strict(json.loads(out.getvalue()))
 
 
 def operations(schema):
@@ -36,6 +38,15 @@ def checker(schema, answer_schema):
 def hold_to_schema(schema, path, answer):
     media = schema["paths"][path]["get"]["responses"][str(answer.status_code)]["content"]["application/json"]
     checker(schema, media["schema"]).validate(answer.json())
+
+
+def strict(schema):
+    """A copy in which a field that the schema does not name is an error too."""
+    components = {
+        name: {**component, "additionalProperties": False} if "properties" in component else component
+        for name, component in schema["components"]["schemas"].items()
+    }
+    return {**schema, "components": {"schemas": components}}
 
 
 def test_it_is_valid_openapi_3_1(schema):
@@ -73,9 +84,24 @@ def test_lists_and_rows_are_what_the_schema_says(schema, fleet, acme, as_token, 
     hold_to_schema(schema, address, answer)
     hold_to_schema(
         schema,
-        f"{address}{{slug}}/" if "teams" in address else f"{address}{{id}}/",
+        row_path(address),
         client.get(first_detail(client, address)),
     )
+
+
+def row_path(address):
+    return f"{address}{{slug}}/" if address == "/api/v1/teams/" else f"{address}{{id}}/"
+
+
+def test_series_are_what_the_schema_says(schema, fleet, acme, as_token):
+    for address in SERIES:
+        hold_to_schema(schema, address, as_token(acme).get(address, {"instance": fleet.instance.pk}))
+        hold_to_schema(schema, address, as_token(acme).get(address, {"instance": 1}))
+
+
+def test_every_address_of_the_schema_is_held_to_it_here(schema):
+    rows = {row_path(address) for address in LISTS}
+    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, "/api/v1/me/"}
 
 
 @pytest.mark.parametrize("address", LISTS)

@@ -26,9 +26,11 @@ ACCOUNT_EXAMPLE = {
     "next_poll_at": "2026-11-30T08:01:00Z",
     "listed_at": "2026-11-30T08:00:02Z",
     "failures": 0,
+    "failed_at": None,
     "error_kind": "",
     "error_detail": "",
     "created_at": "2026-11-01T09:00:00Z",
+    "disconnected_at": None,
 }
 
 
@@ -55,6 +57,9 @@ class AccountSerializer(serializers.ModelSerializer[ProviderAccount]):
 class AccountFilter(django_filters.FilterSet):
     provider = django_filters.CharFilter("kind", help_text="e.g. aws.")
     enabled = FlagFilter(help_text="Whether it is polled.")
+    disconnected = FlagFilter(
+        "disconnected_at", "isnull", exclude=True, help_text="Whether it was disconnected; its machines stay on record."
+    )
     failing = FlagFilter(method="filter_failing", help_text="Whether polls failed since the last complete listing.")
 
     def filter_failing(self, accounts: QuerySet[ProviderAccount], name: str, value: bool) -> QuerySet[ProviderAccount]:
@@ -75,10 +80,13 @@ IMAGE_EXAMPLE = {
     "team": "acme",
     "account": 2,
     "external_id": "ami-0123456789abcdef0",
+    "region": "us-east-1",
+    "owned": True,
     "name": "train-cuda-13",
     "created_at": "2026-10-12T11:20:00Z",
     "first_seen_at": "2026-11-01T09:00:00Z",
     "last_seen_at": "2026-11-30T08:00:02Z",
+    "gone_at": None,
 }
 
 
@@ -94,6 +102,8 @@ class ImageSerializer(serializers.ModelSerializer[Image]):
 class ImageFilter(django_filters.FilterSet):
     account = IdsFilter(help_text="Ids of accounts, separated by commas.")
     external_id = django_filters.CharFilter(help_text="As the provider names it.")
+    owned = FlagFilter(help_text="Whether it is ours; others are seen because a machine uses them.")
+    gone = FlagFilter("gone_at", "isnull", exclude=True, help_text="Whether the provider no longer lists it.")
     search = django_filters.CharFilter("name", "icontains", help_text="A part of the name.")
     seen_since = MomentFilter("last_seen_at", "gte", help_text="Listed at or after this time.")
 

@@ -54,11 +54,13 @@ INSTANCE_EXAMPLE = {
     "ssh": [{"host": "198.51.100.20", "port": 22, "user": "ubuntu", "kind": "direct"}],
     "provider_created_at": "2026-11-20T10:00:00Z",
     "started_at": "2026-11-29T18:00:00Z",
+    "provider_stopped_at": None,
     "expires_at": None,
     "managed": True,
     "owner": "bob",
     "project": "vision",
     "labels": {"purpose": "pretraining"},
+    "provider_labels": {"Name": "train-01"},
     "first_seen_at": "2026-11-20T10:00:31Z",
     "last_seen_at": "2026-11-30T08:00:02Z",
     "gone_at": None,
@@ -88,7 +90,8 @@ class InstanceSerializer(serializers.ModelSerializer[Instance]):
     ssh = SshSerializer(many=True)
     owner = serializers.CharField(source="owner.username", default=None, allow_null=True, help_text="A user name.")
     project = serializers.CharField(source="project.slug", default=None, allow_null=True, help_text="Its slug.")
-    labels = serializers.DictField(child=serializers.CharField())
+    labels = serializers.DictField(child=serializers.CharField(), help_text="As people set them.")
+    provider_labels = serializers.DictField(child=serializers.CharField(), help_text="As the provider lists them.")
 
     class Meta:
         model = Instance
