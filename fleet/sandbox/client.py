@@ -4,7 +4,7 @@ CallError
 ├── TryLaterError       nothing of it was kept, or nobody knows: send it again. `wait_seconds`: what the server asked for
 ├── TokenRefusedError   401: the token is unknown, expired, revoked or used up
 ├── TooLargeError       413: send less at once
-└── RefusedError        this body will never be taken: `field` says which part of it
+└── RefusedError        this request will never be taken: `status` is the answer's, `field` the part of the body that is wrong
 """
 
 from __future__ import annotations
@@ -41,9 +41,14 @@ class TooLargeError(CallError):
 
 
 class RefusedError(CallError):
-    def __init__(self, reason: str, field: str = "") -> None:
+    def __init__(self, reason: str, *, status: int, field: str = "") -> None:
         super().__init__(f"{reason} (field {field})" if field else reason)
-        self.field = field
+        self.status, self.field = status, field
+
+    @property
+    def is_about_address(self) -> bool:
+        """Whether there is no ingest at this address at all, whatever one sends."""
+        return self.status in {301, 302, 303, 307, 308, 403, 404, 405}
 
 
 class IngestClient:
@@ -87,7 +92,7 @@ def _answer(response: httpx.Response) -> JSON:
         raise TooLargeError(reason)
     if response.status_code == 429 or response.status_code >= 500:
         raise TryLaterError(reason, _retry_after(response))
-    raise RefusedError(reason, str(problem.get("field", "")))
+    raise RefusedError(reason, status=response.status_code, field=str(problem.get("field", "")))
 
 
 def _json(response: httpx.Response) -> JSON | None:
