@@ -58,6 +58,8 @@ class Crew:
     memories: dict[str, Memory] = field(default_factory=dict)
     history: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(HISTORY_POSTS))
     saved_at: float = 0.0
+    reporting: set[str] = field(default_factory=set)
+    outage: str = ""
 
     def remember(self) -> None:
         if self.path.exists():
@@ -70,6 +72,26 @@ class Crew:
             return
         self.saved_at = self.desk.clock()
         write_private(self.path, {machine_id: asdict(memory) for machine_id, memory in self.memories.items()})
+
+    def note_outage(self, error: TryLaterError) -> None:
+        """Says once that the server takes nothing, whichever agent met it first."""
+        if not self.outage:
+            self.outage = str(error)
+            self.say(f"the dashboard takes nothing at the moment ({error}); trying again")
+
+    def note_success(self) -> None:
+        if self.outage:
+            self.outage = ""
+            self.say("the dashboard takes samples again")
+
+    def note_caught_up(self, machine_id: str) -> None:
+        """Says when the last machine that is up has sent its history."""
+        if machine_id in self.reporting:
+            return
+        self.reporting.add(machine_id)
+        up = {rental.id for rental in self.desk.rentals.values() if rental.is_up}
+        if up <= self.reporting:
+            self.say(f"{len(up)} machines are up and their history is sent")
 
     async def run(self) -> None:
         """Gives every machine that is rented an agent, until cancelled."""
@@ -114,13 +136,13 @@ class Agent:
         self.sequence = 0
         self.introduced_boot = ""
         self.heartbeat_at = 0.0
-        self.has_caught_up = False
 
     async def run(self) -> None:
         while True:
             try:
                 wait = await self.step()
             except TryLaterError as error:
+                self.crew.note_outage(error)
                 wait = self.backoff.next_wait(error)
             except TokenRefusedError:
                 self._forget_token()
@@ -138,7 +160,7 @@ class Agent:
         if not self._is_silent(machine, now):
             await self._beat(machine, now)
         if self.paused or not await self._report(machine, now):
-            self._say_caught_up()
+            self.crew.note_caught_up(self.machine_id)
             return self.report_seconds - (now - self._offset) % self.report_seconds
         return 0.0
 
@@ -191,7 +213,7 @@ class Agent:
         """The server knows us no more: its data may be new, so the day's history is sent again. What it has it stores once."""
         if self.memory.token:
             self.crew.say(f"{self.machine_id}: the agent's token is refused; enrolling again")
-        self.memory.token, self.memory.sent_until, self.introduced_boot, self.has_caught_up = "", 0.0, "", False
+        self.memory.token, self.memory.sent_until, self.introduced_boot = "", 0.0, ""
 
     @property
     def _offset(self) -> float:
@@ -241,6 +263,7 @@ class Agent:
         except RefusedError as error:
             self.crew.say(f"{self.machine_id}: a batch of {len(times)} samples was refused: {error}")
         self.backoff.reset()
+        self.crew.note_success()
         self.introduced_boot = machine.boot_id
         self.memory.sent_until = times[-1]
 
@@ -294,8 +317,3 @@ class Agent:
         self.interval_seconds = max(1.0, float(config.get("interval_seconds", self.interval_seconds)))
         self.report_seconds = max(1.0, float(config.get("report_seconds", self.report_seconds)))
         self.paused = bool(config.get("paused", self.paused))
-
-    def _say_caught_up(self) -> None:
-        if not self.has_caught_up:
-            self.has_caught_up = True
-            self.crew.say(f"{self.machine_id}: reporting")

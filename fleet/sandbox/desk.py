@@ -26,6 +26,10 @@ class RefusedError(Exception):
         self.status, self.code, self.message = status, code, message
 
 
+class StateError(Exception):
+    """The kept state cannot be used; the text says what to do."""
+
+
 class Desk:
     """Reads and changes rentals. Every answer is as of `clock()`; changes are on disk before the answer is given."""
 
@@ -51,7 +55,7 @@ class Desk:
     def _load(self) -> None:
         state = json.loads(self.path.read_text())
         if state.get("version") != STATE_VERSION:
-            raise ValueError(f"{self.path} is of another release. Move it away; the sandbox begins anew.")
+            raise StateError(f"{self.path} is of another release. Move it away; the sandbox begins anew.")
         self.born_at, self.full_key, self.read_key = state["born_at"], state["full_key"], state["read_key"]
         self.rentals = {row["id"]: Rental(**row) for row in state["rentals"]}
         self.created = state["created"]

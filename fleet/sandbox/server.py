@@ -25,12 +25,18 @@ class _Server(uvicorn.Server):
         yield
 
 
+class PortTakenError(Exception):
+    pass
+
+
 def listen(port: int) -> socket.socket:
-    """The wanted port, or another one where somebody has it: whoever needs the address learns it from the account."""
+    """Raises PortTakenError with a remedy."""
     try:
         return socket.create_server((LOOPBACK, port))
-    except OSError:
-        return socket.create_server((LOOPBACK, 0))
+    except OSError as error:
+        raise PortTakenError(
+            f"The sandbox cannot listen on {LOOPBACK}:{port}: {error.strerror}. Set SANDBOX_PORT to a free port, or SANDBOX=0."
+        ) from error
 
 
 def http_client() -> httpx.AsyncClient:

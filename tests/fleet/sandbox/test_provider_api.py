@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fleet.sandbox.desk import Desk
+from fleet.sandbox.desk import Desk, StateError
 from fleet.sandbox.http_api import SandboxAPI
 
 JSON = dict[str, Any]
@@ -208,6 +208,6 @@ class TestAfterARestart:
     def test_a_file_of_another_release_is_left_alone(self, desk: Desk, tmp_path: Path, clock: Clock) -> None:
         path = tmp_path / "provider.json"
         path.write_text('{"version": 99}')
-        with pytest.raises(ValueError, match="Move it away"):
+        with pytest.raises(StateError, match="Move it away"):
             Desk(path, clock)
         assert path.read_text() == '{"version": 99}'

@@ -136,7 +136,7 @@ async def test_an_interrupted_replay_goes_on_where_it_was(replay, server: StubIn
         if len(server.samples) >= 1500:
             running.cancel()
 
-    server.script = break_off  # type: ignore[assignment]
+    server.script = break_off
     with pytest.raises(asyncio.CancelledError):
         await running
     first.memory.close()
@@ -180,7 +180,7 @@ async def test_a_server_that_forgot_the_agents_gets_everything_again(replay, ser
             server.tokens.clear()
             server.samples.clear()
 
-    server.script = forget_once  # type: ignore[assignment]
+    server.script = forget_once
     await replay().run()
     assert len(server.samples) == PODS * ROWS
 
@@ -259,7 +259,7 @@ class TestPace:
             newest_lead.append(max(sample["at"] for sample in body["samples"]) - time.now)
             return original(machine, body)
 
-        server._samples = watch  # type: ignore[method-assign,assignment]
+        server._samples = watch  # type: ignore[method-assign]
         await replay(start=time.now - 600, speed=1000).run()
         assert max(newest_lead) <= 0
         assert len(server.samples) == PODS * ROWS
