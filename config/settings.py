@@ -292,13 +292,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": 0, "tryItOutEnabled": True},
 }
 
-EMAIL_HOST = env_str("EMAIL_HOST", "localhost")
+EMAIL_HOST = env_str("EMAIL_HOST")
+# Without a mail server, what would be sent is written to the log.
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 EMAIL_PORT = env_int("EMAIL_PORT", 25)
 EMAIL_HOST_USER = env_str("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env_secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS", False)
 DEFAULT_FROM_EMAIL = env_str("DEFAULT_FROM_EMAIL", "rackrent@localhost")
-EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if env_str('EMAIL_HOST') else 'console'}.EmailBackend"
 EMAIL_USE_SSL = env_bool("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 20
 SERVER_EMAIL = DEFAULT_FROM_EMAIL

@@ -159,6 +159,8 @@ def make_home(home: Path) -> Path:
         return make_private(home, own)
     root = make_private(state_root(), own, mode=0o755)
     require_passable(root)
+    if home == root:
+        return root
     for parent in reversed(home.relative_to(root).parents[:-1]):
         make_private(root / parent, own, mode=0o711)
     return make_private(home, own, mode=0o711)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,6 +49,13 @@ class TestDirectories:
         assert socket_directory(deep) == socket_directory(deep) != socket_directory(deep / "y")
 
 
+@pytest.fixture
+def passable() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="rackrent-test-", dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 class TestAsRoot:
     @pytest.fixture(autouse=True)
     def _root(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +71,10 @@ class TestAsRoot:
         monkeypatch.setenv("RACKRENT_DATA_DIR", str(tmp_path / "volume"))
         assert data_home(Path("/srv/rackrent")) == tmp_path / "volume"
         assert server_home(tmp_path / "volume" / "postgres") == tmp_path / "volume" / "postgres"
+
+    def test_a_chosen_directory_is_the_home_itself(self, monkeypatch: pytest.MonkeyPatch, passable: Path):
+        monkeypatch.setenv("RACKRENT_DATA_DIR", str(passable))
+        assert account.make_home(data_home(Path("/srv/rackrent"))) == passable
 
     def test_a_chosen_directory_that_the_system_user_cannot_pass_is_refused(self, tmp_path: Path) -> None:
         tmp_path.chmod(0o700)

@@ -14,6 +14,8 @@ from django.db import connection, connections
 from config.dump import DumpError, check_dump, restore
 from config.embedded import EmbeddedError
 from config.runtime.servers import database_running
+from fleet.inventory.credentials import CredentialError, open_sealed
+from fleet.inventory.models import ProviderAccount
 
 
 class Command(BaseCommand):
@@ -46,7 +48,26 @@ class Command(BaseCommand):
         restore(database_url=settings.DATABASE_URL, source=file)
         # A backup of an older release is brought up to this one.
         call_command("migrate", interactive=False, verbosity=0)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
         self.stdout.write(f"{file} is restored.")
+        if unreadable := unreadable_accounts():
+            self.stderr.write(
+                f"The present CREDENTIAL_KEYS do not open the credentials of: {', '.join(unreadable)}. "
+                "Put the key that was in use when the backup was made behind the present one."
+            )
+
+
+def unreadable_accounts() -> list[str]:
+    return [account.name for account in ProviderAccount.objects.order_by("name") if not _opens(account)]
+
+
+def _opens(account: ProviderAccount) -> bool:
+    try:
+        open_sealed(account.credentials)
+    except CredentialError:
+        return False
+    return True
 
 
 def count_others() -> int:

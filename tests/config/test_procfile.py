@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import get_commands
+
+from config.runtime import programs
+
+
+def lines() -> dict[str, str]:
+    text = (settings.BASE_DIR / "Procfile").read_text()
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+def test_it_runs_the_same_modules_as_up(tmp_path: Path):
+    for name, program in (("worker", programs.worker()), ("beat", programs.beat(tmp_path))):
+        assert f"{program.command[2]} -A config" in lines()[name]
+        assert name in program.command
+    assert "config.web" in lines()["web"]
+
+
+def test_every_module_and_command_in_it_exists():
+    for line in lines().values():
+        for module in re.findall(r"python -m (\S+)", line):
+            assert importlib.util.find_spec(module)
+        for command in re.findall(r"manage\.py (\w+)", line):
+            assert command in get_commands()
+
+
+def test_the_example_names_only_variables_that_are_read():
+    sources = "".join(path.read_text() for path in (settings.BASE_DIR / "config").rglob("*.py"))
+    example = (settings.BASE_DIR / ".env.example").read_text()
+    names = re.findall(r"^([A-Z_]+)=", example, re.MULTILINE)
+    assert len(names) > 10
+    assert [name for name in names if f'"{name}"' not in sources] == []
