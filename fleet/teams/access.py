@@ -58,7 +58,10 @@ def membership_in(*, user: User | AnonymousUser, slug: str) -> Membership | None
 
 
 def requires(role: Role) -> Callable[[View], View]:
-    """A view for members with at least this role; others of the team get 403 with the reason."""
+    """A view for members with at least this role; others of the team get 403 with the reason.
+
+    TeamMiddleware asks for an operator where a view that changes something does not say.
+    """
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -67,6 +70,7 @@ def requires(role: Role) -> Callable[[View], View]:
                 raise PermissionDenied(role.value)
             return view(request, *args, **kwargs)
 
+        guarded.required_role = role  # type: ignore[attr-defined]
         return guarded  # type: ignore[return-value]
 
     return decorate

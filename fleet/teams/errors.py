@@ -12,8 +12,11 @@ from django.utils.functional import Promise
 
 
 class TeamsError(Exception):
-    def __init__(self, message: str | Promise) -> None:
+    """`field` names the form field that the refusal is about, where it is about one."""
+
+    def __init__(self, message: str | Promise, field: str | None = None) -> None:
         super().__init__(str(message))
+        self.field = field
 
 
 class LastAdmin(TeamsError):

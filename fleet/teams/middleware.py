@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils import translation
 
 from fleet.teams.access import membership_in
-from fleet.teams.models import User
+from fleet.teams.models import Role, User
 
 
 class LanguageMiddleware:
@@ -24,7 +25,10 @@ class LanguageMiddleware:
 
 
 class TeamMiddleware:
-    """Turns the `team_slug` of an address into `request.team` and `request.membership`, or into 404."""
+    """Turns the `team_slug` of an address into `request.team` and `request.membership`, or into 404.
+
+    A view that names no role with `requires` can be read by every member, and changed with by operators and admins.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -41,3 +45,6 @@ class TeamMiddleware:
         if membership is None:
             raise Http404
         request.membership, request.team = membership, membership.team  # type: ignore[attr-defined]
+        reads = request.method in {"GET", "HEAD", "OPTIONS"}
+        if not reads and not hasattr(view, "required_role") and not membership.can(Role.OPERATOR):
+            raise PermissionDenied(Role.OPERATOR.value)

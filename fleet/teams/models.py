@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from django.contrib.auth.models import AbstractUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -9,6 +11,8 @@ from django.core.validators import MinLengthValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from fleet.teams.browsers import browser_name
 
 __all__ = [
     "APIToken",
@@ -68,6 +72,15 @@ class BrowserSession(AbstractBaseSession):
     signed_in_at = models.DateTimeField(null=True)
     ip_address = models.GenericIPAddressField(null=True)
     user_agent = models.CharField(max_length=200, blank=True)
+
+    @property
+    def public_id(self) -> str:
+        """Names the session on a page without giving away its key."""
+        return hashlib.sha256(self.session_key.encode()).hexdigest()
+
+    @property
+    def browser(self) -> str:
+        return browser_name(self.user_agent)
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
@@ -201,3 +214,9 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M} {self.actor_label} {self.action}"
+
+    @property
+    def changes(self) -> list[tuple[str, object, object]]:
+        """(field, old, new) of every field that has a value on either side; None where it has none there."""
+        both = ((key, self.old.get(key), self.new.get(key)) for key in {**self.old, **self.new})
+        return [change for change in both if change[1:] != (None, None)]

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from fleet.teams.access import announce_access_change
 from fleet.teams.audit import Actor, record
-from fleet.teams.models import User
+from fleet.teams.errors import Taken
+from fleet.teams.members import remove_member
+from fleet.teams.models import BrowserSession, Membership, User
 from fleet.teams.sessions import end_sessions
 from fleet.teams.teams import create_team
 
@@ -41,6 +44,53 @@ def create_first_admin(*, password: str | None = None) -> FirstLogin | None:
 
 
 @transaction.atomic
+def update_profile(
+    *,
+    actor: Actor,
+    user: User,
+    username: str,
+    name: str,
+    email: str,
+    language: str,
+    time_zone: str,
+    shows_sandbox: bool,
+) -> None:
+    """Raises Taken, with the field, where somebody else has the user name or the address."""
+    others = User.objects.exclude(pk=user.pk)
+    if others.filter(username__iexact=username).exists():
+        raise Taken(_("This user name is taken. Choose another."), field="username")
+    if email and others.filter(email__iexact=email).exists():
+        raise Taken(_("Somebody else here uses this address. Write another, or leave it empty."), field="email")
+    new: dict[str, str | bool] = {
+        "username": username,
+        "first_name": name,
+        "last_name": "",
+        "email": email,
+        "language": language,
+        "time_zone": time_zone,
+        "hides_sandbox": not shows_sandbox,
+    }
+    if name == user.get_full_name():
+        del new["first_name"], new["last_name"]
+    write_changes(actor, user, new)
+
+
+def write_changes(actor: Actor, user: User, new: dict[str, str | bool]) -> None:
+    old = {key: getattr(user, key) for key in new if getattr(user, key) != new[key]}
+    if not old:
+        return
+    for key in old:
+        setattr(user, key, new[key])
+    user.save(update_fields=list(old))
+    record(actor=actor, team=None, action="person.update", target=user, old=old, new={key: new[key] for key in old})
+
+
+@transaction.atomic
+def choose_language(*, actor: Actor, user: User, language: str) -> None:
+    write_changes(actor, user, {"language": language})
+
+
+@transaction.atomic
 def change_password(*, actor: Actor, user: User, password: str, keep_session: str | None = None) -> None:
     """Signs the person out everywhere, but for the session `keep_session`.
 
@@ -51,4 +101,35 @@ def change_password(*, actor: Actor, user: User, password: str, keep_session: st
     user.save(update_fields=["password"])
     end_sessions(user=user, but=keep_session)
     record(actor=actor, team=None, action="person.password", target=user)
+    announce_access_change(user)
+
+
+@transaction.atomic
+def end_session(*, actor: Actor, session: BrowserSession) -> None:
+    user = session.user
+    assert user is not None
+    session.delete()
+    record(actor=actor, team=None, action="session.end", target=user)
+    announce_access_change(user)
+
+
+@transaction.atomic
+def end_other_sessions(*, actor: Actor, user: User, keep_session: str | None) -> None:
+    ended = end_sessions(user=user, but=keep_session)
+    record(actor=actor, team=None, action="session.end", target=user, new={"ended": ended})
+    announce_access_change(user)
+
+
+@transaction.atomic
+def close_account(*, actor: Actor, user: User) -> None:
+    """The person leaves every team and cannot sign in any more; what they did stays in the audit log under their name.
+
+    Raises LastAdmin, and nothing is changed then.
+    """
+    for membership in Membership.objects.filter(user=user).select_related("team", "user"):
+        remove_member(actor=actor, membership=membership)
+    user.is_active = False
+    user.save(update_fields=["is_active"])
+    end_sessions(user=user)
+    record(actor=actor, team=None, action="person.close", target=user)
     announce_access_change(user)

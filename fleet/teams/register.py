@@ -14,6 +14,9 @@ def register_panels() -> None:
     for tab in (
         NavItem("team", _("Team"), "team_settings", "", order=10),
         NavItem("members", _("Members"), "members", "", order=20),
+        NavItem("projects", _("Projects"), "projects", "", order=30),
+        NavItem("tokens", _("API tokens"), "tokens", "", order=80, role="admin"),
+        NavItem("audit", _("Audit log"), "audit_log", "", order=90, role="admin"),
     ):
         panels.settings_tabs.register(tab)
     sessions.connect()

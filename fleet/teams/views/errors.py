@@ -7,10 +7,20 @@ from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_cool_off
+from django.core.exceptions import PermissionDenied
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+
+from fleet.teams.models import Role
+
+
+def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
+    """`requires` raises with the role that is missing."""
+    word = str(exception)
+    needed = Role(word).label if word in Role else ""
+    return render(request, "403.html", {"needed": needed}, status=403)
 
 
 def locked_out(request: HttpRequest, *_args: Any) -> HttpResponse:

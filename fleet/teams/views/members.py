@@ -90,6 +90,7 @@ def remove(request: TeamRequest, user_id: int) -> HttpResponse:
 
 
 @require_POST
+@requires(Role.VIEWER)
 def leave(request: TeamRequest) -> HttpResponse:
     membership = get_object_or_404(Membership, team=request.team, user=request.user)
     return end_membership(request, membership, "team_settings")

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.decorators import login_not_required
+from django.test import Client
+from django.urls import path
+
+
+def test_a_missing_role_is_named(vera, as_user):
+    answer = as_user(vera).get("/t/acme/settings/audit/")
+    assert answer.status_code == 403
+    assert "This needs the role Admin" in answer.text
+    assert "In Acme you are Viewer." in answer.text
+
+
+def test_nothing_there_says_so_in_the_readers_language(alice, as_user):
+    answer = as_user(alice).get("/nowhere/", headers={"Accept-Language": "zh-CN"})
+    assert answer.status_code == 404
+    assert "此地址没有内容" in answer.text
+
+
+def test_a_form_without_its_cookie_is_not_taken(alice):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+    answer = browser.post("/t/acme/settings/team/", {"name": "Forged", "currency": "USD"})
+    assert answer.status_code == 403
+    assert "Please send it again" in answer.text
+
+
+@login_not_required
+def broken(request):
+    raise RuntimeError
+
+
+urlpatterns = [path("broken/", broken)]
+
+
+@pytest.mark.urls(__name__)
+def test_an_error_page_needs_no_database(client):
+    client.raise_request_exception = False
+    answer = client.get("/broken/", headers={"Accept-Language": "zh-CN"})
+    assert answer.status_code == 500
+    assert "这里出错了" in answer.text

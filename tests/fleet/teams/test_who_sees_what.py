@@ -1,0 +1,85 @@
+"""Every address of a team, by everybody who is not its member or not of the right role.
+
+A new page is covered as soon as it has an address. One that takes a number needs a thing of acme in `things`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from fleet.teams.invitations import create_invitation
+from fleet.teams.models import Role, Scope
+from fleet.teams.tokens import create_token
+from tests.fleet.teams.routes import Route, team_routes
+
+ROUTES = {route.name: route for route in team_routes()}
+# What every member may send, and why.
+FOR_EVERY_MEMBER = {
+    "leave_team": "nobody has to stay",
+}
+
+
+@pytest.fixture
+def things(acme, alice, bob, project, account, make_instance, by):
+    """place in an address -> something of acme that fits there"""
+    instance = make_instance(gpus=1)
+    invitation, _ = create_invitation(actor=by(alice), team=acme, role=Role.VIEWER)
+    token, _ = create_token(actor=by(alice), team=acme, name="x", scope=Scope.READ, expires_at=timezone.now())
+    return {
+        "user_id": bob.pk,
+        "invitation_id": invitation.pk,
+        "token_id": token.pk,
+        "project_id": project.pk,
+        "account_id": account.pk,
+        "instance_id": instance.pk,
+    }
+
+
+@pytest.fixture
+def address(things):
+    def at(route: Route, team: str = "acme") -> str:
+        missing = set(route.places) - set(things)
+        assert not missing, f"{route.name} takes {missing}: add a thing of acme for it to `things` in {__file__}"
+        return route.at(team, things)
+
+    return at
+
+
+@pytest.fixture(params=sorted(ROUTES))
+def route(request) -> Route:
+    return ROUTES[request.param]
+
+
+def test_a_stranger_is_asked_to_sign_in(route, address, client):
+    for answer in (client.get(address(route)), client.post(address(route))):
+        assert answer.status_code == 302
+        assert answer.headers["Location"].startswith("/login/?next=/t/acme/")
+
+
+def test_for_another_team_nothing_is_there(route, address, charlie, as_user):
+    browser = as_user(charlie)
+    assert browser.get(address(route)).status_code == 404
+    assert browser.post(address(route)).status_code == 404
+
+
+def test_what_a_viewer_may_not_send_is_refused(route, address, vera, as_user):
+    answer = as_user(vera).post(address(route))
+    if route.name in FOR_EVERY_MEMBER:
+        assert answer.status_code in {200, 302, 422}
+    else:
+        assert answer.status_code in {403, 405}
+
+
+def test_the_owner_gets_an_answer(route, address, alice, as_user):
+    answer = as_user(alice).get(address(route))
+    assert answer.status_code in {200, 302, 405}
+
+
+@pytest.mark.parametrize("name", sorted(name for name, route in ROUTES.items() if route.places))
+def test_a_thing_of_another_team_cannot_be_reached_through_the_own_one(name, address, charlie, as_user):
+    browser = as_user(charlie)
+    path = address(ROUTES[name], "rival")
+    codes = {browser.get(path).status_code, browser.post(path).status_code}
+    assert 404 in codes
+    assert codes <= {404, 405}
