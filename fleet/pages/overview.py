@@ -15,8 +15,9 @@ from fleet.pages.start import is_first_run, start_context
 from fleet.pages.statechart import draw_states
 from fleet.pages.timeline import entries
 from fleet.panels import Context
-from fleet.teams.access import TeamRequest
+from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
+from fleet.teams.models import Role
 
 EVENTS_SHOWN = 7
 EVENTS_SPAN = timedelta(days=2)
@@ -44,6 +45,7 @@ def overview_states(request: TeamRequest) -> HttpResponse:
 
 
 @require_POST
+@requires(Role.VIEWER)
 def hide_sandbox(request: TeamRequest) -> HttpResponse:
     set_sandbox_hidden(actor=Actor.of_page(request), user=request.user, hidden=request.POST.get("hidden") != "0")
     return redirect("overview", request.team.slug)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -17,11 +18,18 @@ class Route:
     path: str
 
     @property
-    def places(self) -> list[str]:
-        return [place for place in PLACE.findall(self.path) if place != "team_slug"]
+    def kinds(self) -> list[str]:
+        """What the address takes: for `instances/<int:pk>/` it is `instances`, the word before the place."""
+        parts = self.path.split("/")
+        return [before for before, part in pairwise(parts) if PLACE.search(part) and before != "t"]
 
-    def at(self, team: str, values: dict[str, object]) -> str:
-        return "/" + PLACE.sub(lambda match: str({"team_slug": team, **values}[match[1]]), self.path)
+    def at(self, team: str, things: dict[str, object]) -> str:
+        before, address = "", []
+        for part in self.path.split("/"):
+            value = team if before == "t" else things.get(before, "")
+            address.append(PLACE.sub(str(value), part))
+            before = part
+        return "/" + "/".join(address)
 
 
 def walk(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[Route]:

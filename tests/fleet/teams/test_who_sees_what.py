@@ -17,30 +17,31 @@ ROUTES = {route.name: route for route in team_routes()}
 # What every member may send, and why.
 FOR_EVERY_MEMBER = {
     "leave_team": "nobody has to stay",
+    "hide_sandbox": "everybody chooses for themselves",
 }
 
 
 @pytest.fixture
 def things(acme, alice, bob, project, account, make_instance, by):
-    """place in an address -> something of acme that fits there"""
+    """the word before a place in an address -> something of acme that fits there"""
     instance = make_instance(gpus=1)
     invitation, _ = create_invitation(actor=by(alice), team=acme, role=Role.VIEWER)
     token, _ = create_token(actor=by(alice), team=acme, name="x", scope=Scope.READ, expires_at=timezone.now())
     return {
-        "user_id": bob.pk,
-        "invitation_id": invitation.pk,
-        "token_id": token.pk,
-        "project_id": project.pk,
-        "account_id": account.pk,
-        "instance_id": instance.pk,
+        "members": bob.pk,
+        "invitations": invitation.pk,
+        "tokens": token.pk,
+        "projects": project.pk,
+        "providers": account.pk,
+        "instances": instance.pk,
     }
 
 
 @pytest.fixture
 def address(things):
     def at(route: Route, team: str = "acme") -> str:
-        missing = set(route.places) - set(things)
-        assert not missing, f"{route.name} takes {missing}: add a thing of acme for it to `things` in {__file__}"
+        missing = set(route.kinds) - set(things)
+        assert not missing, f"{route.path} needs something of {missing}: add one of acme to `things` in {__file__}"
         return route.at(team, things)
 
     return at
@@ -76,7 +77,7 @@ def test_the_owner_gets_an_answer(route, address, alice, as_user):
     assert answer.status_code in {200, 302, 405}
 
 
-@pytest.mark.parametrize("name", sorted(name for name, route in ROUTES.items() if route.places))
+@pytest.mark.parametrize("name", sorted(name for name, route in ROUTES.items() if route.kinds))
 def test_a_thing_of_another_team_cannot_be_reached_through_the_own_one(name, address, charlie, as_user):
     browser = as_user(charlie)
     path = address(ROUTES[name], "rival")
