@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from channels.routing import ProtocolTypeRouter
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
 from django.core.asgi import get_asgi_application
+from django.urls import path, re_path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -16,6 +19,7 @@ django = get_asgi_application()
 from config.checks import refuse_unsafe_settings  # noqa: E402
 from config.health import healthz  # noqa: E402
 from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
+from fleet.telemetry.consumers import LiveConsumer  # noqa: E402
 from fleet.telemetry.ingest.app import PREFIXES, Ingest  # noqa: E402
 
 refuse_unsafe_settings()
@@ -57,4 +61,7 @@ async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
             return
 
 
-application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz}, ProtocolTypeRouter({"http": django}))))
+sockets = URLRouter([path("ws/live/", LiveConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
+websocket = AllowedHostsOriginValidator(AuthMiddlewareStack(sockets))
+pages = ProtocolTypeRouter({"http": django, "websocket": websocket})
+application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz}, pages)))

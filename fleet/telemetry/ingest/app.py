@@ -92,7 +92,8 @@ class Ingest:
         headers: Headers = dict(scope["headers"])
         agent = await _known(service, headers)
         decoded = await self._bodies.read(_HEARTBEATS, receive, headers)
-        await take_heartbeat(service.pool, agent, decoded.value)
+        state = await take_heartbeat(service.pool, agent, decoded.value)
+        service.publisher.heartbeat(agent.instance_id, state)
         await send_json(send, b'{"config":%b}' % config_of(agent, service.files.built))
 
     async def _enrol(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -20,15 +20,16 @@ WHERE id = %(id)s
 """
 
 
-async def take_heartbeat(pool: AsyncConnectionPool[Any], agent: KnownAgent, beat: Heartbeat) -> None:
-    """Raises UnavailableError."""
+async def take_heartbeat(pool: AsyncConnectionPool[Any], agent: KnownAgent, beat: Heartbeat) -> str:
+    """Returns the state of NVML as it was stored. Raises UnavailableError."""
     nvml = beat.nvml or NvmlStatus()
+    state = clean(nvml.state, 16)
     note = {
         "id": agent.pk,
         "at": time.time(),
         "version": clean(beat.agent_version, 40),
         "boot_id": clean(beat.boot_id, 64),
-        "state": clean(nvml.state, 16),
+        "state": state,
         "detail": clean(nvml.detail),
         "since": nvml.since,
         "queued": beat.queued_batches or 0,
@@ -39,3 +40,4 @@ async def take_heartbeat(pool: AsyncConnectionPool[Any], agent: KnownAgent, beat
     }
     async with reaching_database(), pool.connection() as connection:
         await connection.execute(_NOTE, note)
+    return state

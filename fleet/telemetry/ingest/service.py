@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+import logging
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +13,10 @@ from fleet.telemetry.ingest.agents import AgentCache
 from fleet.telemetry.ingest.bundle import AgentFiles
 from fleet.telemetry.ingest.database import make_pool, reaching_database
 from fleet.telemetry.ingest.errors import UnavailableError
-from fleet.telemetry.ingest.group import Prepared
+from fleet.telemetry.ingest.push import Publisher
 from fleet.telemetry.ingest.writer import Writer, ensure_partitions
+
+logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 5.0
 
@@ -25,12 +28,19 @@ class Service:
         self.pool = make_pool()
         self.agents = AgentCache(self.pool)
         self.files = AgentFiles()
-        self.writer = Writer(self.pool, committed=self._committed)
+        self.publisher = Publisher()
+        self.writer = Writer(self.pool, committed=self.publisher.committed)
         self._tasks: list[asyncio.Task[Any]] = []
 
     async def start(self) -> None:
         await self.pool.open()
-        for work in (self.writer.run(), self.agents.run(), self._prepare_days(), self.files.build()):
+        for work in (
+            self.writer.run(),
+            self.publisher.run(),
+            self.agents.run(),
+            self._prepare_days(),
+            self._build_agent(),
+        ):
             self._run(work)
 
     async def stop(self) -> None:
@@ -40,16 +50,21 @@ class Service:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.publisher.close()
         await self.pool.close()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work))
-
-    def _committed(self, batches: Sequence[Prepared]) -> None:
-        pass
 
     async def _prepare_days(self) -> None:
         # Beat keeps the days; a web process that starts before it must not wait for that.
         with contextlib.suppress(UnavailableError):
             async with reaching_database(), self.pool.connection() as connection:
                 await ensure_partitions(connection, now=datetime.now(UTC))
+
+    async def _build_agent(self) -> None:
+        try:
+            await self.files.build()
+        except UnavailableError as error:
+            # Tried again, and answered with the reason, whenever somebody asks for the file.
+            logger.warning("%s", error.detail)

@@ -1,0 +1,115 @@
+"""What browsers hear of machines: one message per machine and commit. The same shape goes over the socket and over polling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from fleet.inventory.models import Instance
+from fleet.states import Evidence, classify
+from fleet.teams.models import Team
+from fleet.telemetry.latest import GpuNow, MachineNow, machines_now
+from fleet.telemetry.models import HostLatest
+from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, Rows
+
+# Replayed samples are history: a page reads them as a series.
+OLDEST_SECONDS = 120.0
+
+Message = dict[str, Any]
+
+
+def group_name(instance_id: int) -> str:
+    """The channel-layer group of everybody who watches this machine."""
+    return f"machine.{instance_id}"
+
+
+def machines_of(team: Team) -> QuerySet[Instance]:
+    return Instance.objects.filter(team=team, gone_at=None)
+
+
+def sample_message(instance_id: int, batches: Iterable[Rows], *, now: float) -> Message | None:
+    """None when every sample is too old to be news."""
+    samples: dict[float, Message] = {}
+    for rows in batches:
+        for row in rows.hosts:
+            if now - row[1] <= OLDEST_SECONDS:
+                _sample_at(samples, row[1])["host"] = dict(zip(HOST_COLUMNS, row[3:], strict=True))
+        for row in rows.gpus:
+            if now - row[1] <= OLDEST_SECONDS:
+                _sample_at(samples, row[1])["gpus"][str(row[0])] = dict(zip(GPU_COLUMNS, row[2:], strict=True))
+    if not samples:
+        return None
+    for at, sample in samples.items():
+        for reading in sample["gpus"].values():
+            reading["state"] = _state_at(at, reading, sample["host"])
+    ordered = [samples[at] for at in sorted(samples)]
+    return {"type": "sample", "machine": instance_id, "at": now, "samples": ordered}
+
+
+def _sample_at(samples: dict[float, Message], at: float) -> Message:
+    return samples.setdefault(at, {"at": at, "host": None, "gpus": {}})
+
+
+def _state_at(at: float, gpu: Message, host: Message | None) -> str:
+    """The state at the moment of the reading, not at the moment it arrived."""
+    moment = datetime.fromtimestamp(at, UTC)
+    evidence = Evidence(
+        now=moment,
+        powered=True,
+        sampled_at=moment,
+        utilization_percent=gpu["utilization_percent"],
+        sm_activity=gpu["sm_activity"],
+        power_watts=gpu["power_watts"],
+        power_limit_watts=gpu["power_limit_watts"],
+        memory_used_bytes=gpu["memory_used_bytes"],
+        process_count=gpu["process_count"],
+        cpu_iowait_percent=host["cpu_iowait_percent"] if host else None,
+        pressure_io_percent=host["pressure_io_percent"] if host else None,
+    )
+    return classify(evidence).state.value
+
+
+def heartbeat_message(instance_id: int, *, nvml: str, now: float) -> Message:
+    return {"type": "heartbeat", "machine": instance_id, "at": now, "nvml": nvml}
+
+
+def news_since(*, machines: QuerySet[Instance] | Sequence[Instance], since: datetime, now: datetime) -> list[Message]:
+    """For browsers that cannot hold a socket open: what the latest rows say that is newer than `since`."""
+    messages: list[Message] = []
+    for machine in machines_now(machines, now=now):
+        message = _latest_message(machine, since)
+        if message is not None:
+            messages.append(message)
+        agent = machine.agent
+        if agent is not None and agent.heartbeat_at is not None and agent.heartbeat_at > since:
+            at = agent.heartbeat_at.timestamp()
+            messages.append(heartbeat_message(machine.instance.pk, nvml=agent.nvml_state, now=at))
+    return messages
+
+
+def _latest_message(machine: MachineNow, since: datetime) -> Message | None:
+    samples: dict[float, Message] = {}
+    received = since
+    for gpu in machine.gpus:
+        if gpu.latest is not None and gpu.latest.received_at > since:
+            received = max(received, gpu.latest.received_at)
+            _sample_at(samples, gpu.latest.sampled_at.timestamp())["gpus"][str(gpu.gpu.pk)] = _gpu_reading(gpu)
+    host = machine.host
+    if host is not None and host.received_at > since:
+        received = max(received, host.received_at)
+        _sample_at(samples, host.sampled_at.timestamp())["host"] = _host_reading(host)
+    if not samples:
+        return None
+    ordered = [samples[at] for at in sorted(samples)]
+    return {"type": "sample", "machine": machine.instance.pk, "at": received.timestamp(), "samples": ordered}
+
+
+def _gpu_reading(gpu: GpuNow) -> Message:
+    return {**{name: getattr(gpu.latest, name) for name in GPU_COLUMNS}, "state": gpu.verdict.state.value}
+
+
+def _host_reading(host: HostLatest) -> Message:
+    return {name: getattr(host, name) for name in HOST_COLUMNS}
