@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -33,6 +33,8 @@ NEWEST_SECONDS = 60
 # Clocks this close are taken as right: the journey of a request looks like skew too.
 SKEW_TOLERANCE_SECONDS = 5.0
 
+_GAP_SECONDS = DEFAULTS.unbroken_gap.total_seconds()
+_moment = itemgetter(0)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -138,8 +140,8 @@ def _event_row(event: Event, at: float, instance_id: int, gpu_ids: Mapping[str, 
 
 
 def activity_of(marks: list[tuple[float, bool | None]]) -> Activity:
-    gap = DEFAULTS.unbroken_gap.total_seconds()
-    marks = sorted(marks, key=lambda mark: mark[0])
+    if len(marks) > 1:
+        marks = sorted(marks, key=_moment)
     first_at = before = marks[0][0]
     busy_at: float | None = None
     idle_since: float | None = None
@@ -148,7 +150,7 @@ def activity_of(marks: list[tuple[float, bool | None]]) -> Activity:
         if busy is not False:
             busy_at = at if busy else busy_at
             idle_since, continues = None, False
-        elif at - before > gap:
+        elif at - before > _GAP_SECONDS:
             idle_since, continues = at, False
         elif idle_since is None:
             idle_since = at

@@ -204,7 +204,7 @@ def our_posts(fleet: Fleet, count: int, *, middle: float, first_step: int) -> Po
     chance, posts = random.Random(first_step), Posts([], [], [])
     for number in range(count):
         agent, step = number % AGENTS, first_step + number // AGENTS
-        moments = [round(middle - 60 + (step * SAMPLES + k) * STEP_SECONDS, 6) for k in range(SAMPLES)]
+        moments = [round(middle - PHASE_SECONDS + (step * SAMPLES + k) * STEP_SECONDS, 6) for k in range(SAMPLES)]
         samples: list[dict[str, Any]] = [
             {"at": at, "gpus": [{"uuid": uuid, **gpu_reading(chance)} for _, uuid in fleet.gpus[agent]]}
             for at in moments

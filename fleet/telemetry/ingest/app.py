@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -52,6 +53,9 @@ class Ingest:
         if self._service is None:
             self._service = Service()
             await self._service.start()
+            # The modules and models loaded by now live as long as the process: full collections need not walk them every time.
+            gc.collect()
+            gc.freeze()
         return self._service
 
     async def stop(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models
 
 from fleet.states import DEFAULTS
-from fleet.telemetry.ingest.arrays import BOOL, FLOAT8, INT4, INT8, TEXT, ArrayType, array
+from fleet.telemetry.ingest.arrays import BOOL, FLOAT8, INT4, INT8, TEXT, ArrayType, column
 from fleet.telemetry.models import GpuReading, HostReading
 from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS
 
@@ -66,7 +66,7 @@ AGENT_NOTE: Columns = [("id", INT8), ("at", FLOAT8), ("version", TEXT), ("boot_i
 
 
 def parameters(columns: Columns, rows: Iterable[Sequence[Any]]) -> list[Any]:
-    return [array(kind, values) for (_, kind), values in zip(columns, zip(*rows, strict=True), strict=True)]
+    return [column(kind, values) for (_, kind), values in zip(columns, zip(*rows, strict=True), strict=True)]
 
 
 def _unnest(columns: Columns) -> str:

@@ -20,9 +20,11 @@ from fleet.telemetry.ingest.group import Connection, Group, Prepared
 
 logger = logging.getLogger(__name__)
 
-# Batches that come within this time of each other share a commit; while one is being written, the next ones gather anyway.
+# Batches that come within this time of each other share a commit, unless there are enough for one already.
 WINDOW_SECONDS = 0.05
-GROUP_MAX_ROWS = 20_000
+GROUP_MAX_ROWS = 2_500
+# While the database works on one group, the next one is made ready and sent on another connection.
+GROUPS_AT_ONCE = 2
 QUEUE_MAX_ROWS = 200_000
 QUEUE_MAX_BATCHES = 4_096
 
@@ -55,10 +57,16 @@ class Writer:
 
     async def run(self) -> None:
         """Write groups for ever; on cancellation, what was accepted is still written."""
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(GROUPS_AT_ONCE):
+                workers.create_task(self._work())
+
+    async def _work(self) -> None:
         try:
             while True:
                 await self._arrived.wait()
-                await asyncio.sleep(self._window)
+                if self._queued_rows < GROUP_MAX_ROWS:
+                    await asyncio.sleep(self._window)
                 await self.flush()
         except asyncio.CancelledError:
             while self._queue:
@@ -66,7 +74,10 @@ class Writer:
             raise
 
     async def flush(self) -> None:
+        """Write one group of what waits, or nothing when another worker has taken it."""
         batches = self._take()
+        if not batches:
+            return
         try:
             await self._commit(batches)
         except RefusalError as refusal:
