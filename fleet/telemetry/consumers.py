@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import msgspec
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
 from msgspec import Meta
 
 from fleet.teams.access import membership_in, session_still_valid, user_group
 from fleet.telemetry.live import group_name, machines_of
 
-ANONYMOUS, NO_ACCESS, TOO_SLOW = 4401, 4403, 4408
+ANONYMOUS, NO_ACCESS, TOO_SLOW, TRY_LATER = 4401, 4403, 4408, 1013
 # Access that ends is noticed at once where it is announced, and after this time in any case.
 CHECK_SECONDS = 3.0
 # A browser that lags so far behind is cut off; it comes back and reads what it missed as a series.
@@ -96,7 +97,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             self.news.clear()
             while self.unsent:
                 if len(self.unsent) > MAX_UNSENT:
-                    await self.close(TOO_SLOW)
+                    await self._end(TOO_SLOW)
                     return
                 await self.send(self.unsent.popleft())
 
@@ -109,11 +110,21 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Whether the reader may still look; machines that joined or left the team are followed."""
         if self.wish is None:
             return
-        found = await self._machines(self.wish)
+        try:
+            found = await self._machines(self.wish)
+        except DatabaseError:
+            # What cannot be checked is not shown; the browser comes back by itself.
+            await self._end(TRY_LATER)
+            return
         if found is None:
-            await self.close(NO_ACCESS)
+            await self._end(NO_ACCESS)
         else:
             await self._watch(found)
+
+    async def _end(self, code: int) -> None:
+        self.wish = None
+        self.unsent.clear()
+        await self.close(code)
 
     async def _watch(self, machines: set[int]) -> None:
         for instance_id in machines - self.watched:

@@ -9,6 +9,7 @@ import signal
 import sys
 
 from websockets.asyncio.client import connect
+from websockets.typing import Origin
 
 
 async def main(port: int, session_key: str) -> None:
@@ -18,8 +19,8 @@ async def main(port: int, session_key: str) -> None:
     async with connect(
         f"ws://127.0.0.1:{port}/ws/live/",
         additional_headers=headers,
-        origin=origin,
-        max_size=None,  # type: ignore[arg-type]
+        origin=Origin(origin),
+        max_size=None,
     ) as socket:
         await socket.send(json.dumps({"subscribe": {"team": "bench"}}))
         said = json.loads(await socket.recv())

@@ -1,0 +1,193 @@
+"""The websocket: who may listen, what they hear, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from asgiref.sync import sync_to_async
+from asgiref.testing import ApplicationCommunicator
+from django.test import Client
+
+from config.asgi import application
+from fleet.teams.access import announce_access_change
+from fleet.teams.models import Membership
+from fleet.teams.sessions import end_sessions
+from fleet.telemetry import consumers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OWN = "http://localhost"
+
+
+class Page(ApplicationCommunicator):
+    """A browser's socket. (That of channels.testing needs a server that we do not use.)"""
+
+    def __init__(self, cookies: str, origin: str = OWN) -> None:
+        headers = [(b"host", b"localhost"), (b"origin", origin.encode()), (b"cookie", cookies.encode())]
+        scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
+        super().__init__(application, scope)
+
+    async def connect(self) -> bool:
+        await self.send_input({"type": "websocket.connect"})
+        return (await self.receive_output(timeout=5))["type"] == "websocket.accept"
+
+    async def send_text(self, text: str) -> None:
+        await self.send_input({"type": "websocket.receive", "text": text})
+
+    async def hear(self):
+        return json.loads((await self.receive_output(timeout=5))["text"])
+
+    async def subscribe(self, **wish):
+        await self.send_text(json.dumps({"subscribe": wish}))
+        return await self.hear()
+
+    async def code_of_close(self) -> int:
+        while True:
+            message = await self.receive_output(timeout=10)
+            if message["type"] == "websocket.close":
+                return message["code"]
+
+    async def disconnect(self) -> None:
+        await self.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.wait(timeout=5)
+
+
+@pytest.fixture
+async def page_of(no_connection_left) -> AsyncIterator:
+    pages: list[Page] = []
+
+    async def open_page(user=None, origin: str = OWN) -> Page:
+        cookies = ""
+        if user is not None:
+            browser = Client()
+            await sync_to_async(browser.force_login)(user, backend="django.contrib.auth.backends.ModelBackend")
+            cookies = f"sessionid={browser.cookies['sessionid'].value}"
+        pages.append(Page(cookies, origin))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        await page.disconnect()
+
+
+async def connected(page: Page) -> Page:
+    assert await page.connect()
+    return page
+
+
+async def test_a_member_hears_each_commit_of_the_machines_shown(machine, reporter, vera, page_of):
+    page = await connected(await page_of(vera))
+    assert await page.subscribe(team="acme", machines=[machine.pk]) == {"type": "subscribed", "machines": [machine.pk]}
+    at = time.time() - 2
+    reading = {"uuid": "GPU-a", "utilization_percent": 91.0, "memory_used_bytes": 1 << 34}
+    await reporter.samples({"at": at, "host": {"cpu_percent": 7.0}, "gpus": [reading]})
+    message = await page.hear()
+    assert (message["type"], message["machine"]) == ("sample", machine.pk)
+    (sample,) = message["samples"]
+    assert sample["at"] == pytest.approx(at)
+    assert sample["host"]["cpu_percent"] == 7.0
+    ((gpu_id, told),) = sample["gpus"].items()
+    assert gpu_id == str((await machine.gpus.aget()).pk)
+    assert (told["utilization_percent"], told["power_watts"], told["state"]) == (91.0, None, "working")
+
+
+async def test_a_heartbeat_is_told_too(machine, reporter, vera, page_of):
+    page = await connected(await page_of(vera))
+    await page.subscribe(team="acme")
+    await reporter.post("heartbeat", {"v": 1, "sent_at": time.time(), "nvml": {"state": "hung"}})
+    message = await page.hear()
+    assert (message["type"], message["machine"], message["nvml"]) == ("heartbeat", machine.pk, "hung")
+
+
+async def test_a_replayed_sample_is_no_news(reporter, vera, page_of):
+    page = await connected(await page_of(vera))
+    await page.subscribe(team="acme")
+    await reporter.samples({"at": time.time() - 600, "host": {"load1": 1.0}})
+    await reporter.post("heartbeat", {"v": 1, "sent_at": time.time()})
+    assert (await page.hear())["type"] == "heartbeat"
+
+
+async def test_another_team_is_told_that_there_is_nothing(machine, charlie, page_of):
+    page = await connected(await page_of(charlie))
+    refused = {"type": "refused", "reason": "There is no such team or machine."}
+    assert await page.subscribe(team="acme") == refused
+    assert await page.subscribe(team="rival", machines=[machine.pk]) == refused
+    assert await page.subscribe(team="nobody") == refused
+
+
+async def test_a_stranger_is_sent_away(acme, page_of):
+    page = await connected(await page_of())
+    assert await page.code_of_close() == 4401
+
+
+async def test_a_page_of_another_origin_is_not_let_in(vera, page_of):
+    page = await page_of(vera, origin="https://evil.example")
+    assert not await page.connect()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"subscribe": 5}', '{"subscribe": {"team": 5}}', '{"other": 1}'])
+async def test_what_is_no_wish_is_refused_with_what_to_send(vera, page_of, text):
+    page = await connected(await page_of(vera))
+    await page.send_text(text)
+    assert "subscribe" in (await page.hear())["reason"]
+
+
+async def test_the_socket_ends_when_the_membership_is_announced_to_have_ended(machine, vera, page_of, monkeypatch):
+    monkeypatch.setattr(consumers, "CHECK_SECONDS", 3600)
+    page = await connected(await page_of(vera))
+    await page.subscribe(team="acme")
+    await Membership.objects.filter(user=vera).adelete()
+    await sync_to_async(announce_access_change)(vera)
+    assert await page.code_of_close() == 4403
+
+
+async def test_the_socket_ends_by_itself_when_the_session_does(machine, vera, page_of, monkeypatch):
+    monkeypatch.setattr(consumers, "CHECK_SECONDS", 0.05)
+    page = await connected(await page_of(vera))
+    await page.subscribe(team="acme")
+    await sync_to_async(end_sessions)(user=vera)
+    assert await page.code_of_close() == 4403
+
+
+async def test_a_machine_that_joins_the_team_is_followed(make_instance, reporter_for, vera, page_of, monkeypatch):
+    monkeypatch.setattr(consumers, "CHECK_SECONDS", 0.05)
+    page = await connected(await page_of(vera))
+    assert (await page.subscribe(team="acme"))["machines"] == []
+    newcomer = await sync_to_async(make_instance)(name="late")
+    reporter = await reporter_for(newcomer)
+    async with asyncio.timeout(10):
+        while True:
+            await reporter.post("heartbeat", {"v": 1, "sent_at": time.time()})
+            if not await page.receive_nothing(timeout=0.3):
+                break
+    assert (await page.hear())["machine"] == newcomer.pk
+
+
+async def test_a_browser_that_does_not_read_is_cut_off_and_holds_nobody_up(monkeypatch):
+    """The consumer's handler must return at once: the channel layer queues without a bound for one that does not."""
+    monkeypatch.setattr(consumers, "MAX_UNSENT", 10)
+    consumer = consumers.LiveConsumer()
+    consumer.wish, consumer.news = None, asyncio.Event()
+    consumer.unsent = consumers.deque()
+    closed: list[int] = []
+    reading = asyncio.Event()
+
+    async def stuck(text: str) -> None:
+        await reading.wait()
+
+    async def close(code: int) -> None:
+        closed.append(code)
+
+    monkeypatch.setattr(consumer, "send", stuck)
+    monkeypatch.setattr(consumer, "close", close)
+    sending = asyncio.create_task(consumer._send_news())
+    for number in range(1000):
+        await consumer.live_message({"text": json.dumps(number)})
+    assert len(consumer.unsent) == 11
+    reading.set()
+    await sending
+    assert closed == [consumers.TOO_SLOW]
