@@ -3,11 +3,17 @@ from __future__ import annotations
 from django.urls import include, path
 
 from config import api
+from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
 from fleet.teams import urls as teams
 from fleet.telemetry import urls as telemetry
 
-team_urlpatterns = [*pages.team_urlpatterns, *teams.team_urlpatterns, *telemetry.team_urlpatterns]
+team_urlpatterns = [
+    *inventory.team_urlpatterns,
+    *pages.team_urlpatterns,
+    *teams.team_urlpatterns,
+    *telemetry.team_urlpatterns,
+]
 
 urlpatterns = [
     path("t/<slug:team_slug>/", include(team_urlpatterns)),

@@ -10,10 +10,12 @@ class FleetConfig(AppConfig):
     verbose_name = _("Fleet")
 
     def ready(self) -> None:
+        from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
         from fleet.teams.register import register_panels as register_teams
         from fleet.telemetry.register import register_panels as register_telemetry
 
         register_pages()
         register_teams()
+        register_inventory()
         register_telemetry()

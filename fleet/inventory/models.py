@@ -214,7 +214,10 @@ class Observation(models.Model):
     rule_version = models.PositiveSmallIntegerField()
 
     class Meta:
-        indexes = [models.Index(fields=["instance", "seen_at"], name="observation_instance_at")]
+        indexes = [
+            models.Index(fields=["instance", "seen_at"], name="observation_instance_at"),
+            models.Index(fields=["-seen_at"], name="observation_at"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.instance} {self.state} at {self.seen_at:%Y-%m-%d %H:%M}"

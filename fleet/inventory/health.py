@@ -1,0 +1,89 @@
+"""Do the readings of an account arrive? One answer for its row, its page and whoever else asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from fleet.inventory.adapters import can
+from fleet.inventory.models import ProviderAccount
+from fleet.providers.base import Capability
+
+# Intervals without a complete listing after which its figures count as old.
+LATE_AFTER = 3
+
+
+class Reading(StrEnum):
+    TYPED = "typed"
+    DISCONNECTED = "disconnected"
+    PAUSED = "paused"
+    FAILING = "failing"
+    WAITING = "waiting"
+    LATE = "late"
+    ARRIVES = "arrives"
+
+
+WORDS: Mapping[Reading, str | Promise] = {
+    Reading.TYPED: _("typed by people, nothing to read"),
+    Reading.DISCONNECTED: _("disconnected"),
+    Reading.PAUSED: _("reading is paused; its figures grow old"),
+    Reading.FAILING: _("reading fails"),
+    Reading.WAITING: _("not read yet"),
+    Reading.LATE: _("readings are late"),
+    Reading.ARRIVES: _("readings arrive"),
+}
+
+# What a person can do about each kind of error.
+REMEDIES: Mapping[str, str | Promise] = {
+    "auth_failed": _("Make a new key at the provider and put it in here."),
+    "scope_missing": _("Give the key this permission at the provider, then verify again."),
+    "rate_limited": _(
+        "Nothing to do: it waits as long as the provider asks, then reads again. A longer interval helps."
+    ),
+    "quota_or_funds": _("Look at the balance and the limits of the account at the provider."),
+    "invalid": _("Correct the field that it names."),
+    "unavailable": _("Nothing to do: it tries again by itself, less and less often."),
+    "not_found": _("Look whether the account still exists at the provider."),
+}
+OTHER_REMEDY = _("Verify the account; if it stays, look into the log of the worker.")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    reading: Reading
+    words: str
+    remedy: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        return self.reading in {Reading.FAILING, Reading.LATE}
+
+
+def health_of(account: ProviderAccount, *, now: datetime) -> Health:
+    reading = reading_of(account, now=now)
+    remedy = remedy_for(account.error_kind) if reading is Reading.FAILING else ""
+    return Health(reading, str(WORDS[reading]), remedy)
+
+
+def reading_of(account: ProviderAccount, *, now: datetime) -> Reading:
+    if account.disconnected_at:
+        return Reading.DISCONNECTED
+    if not can(account, Capability.LIST):
+        return Reading.TYPED
+    if not account.enabled:
+        return Reading.PAUSED
+    if account.failures:
+        return Reading.FAILING
+    if account.listed_at is None:
+        return Reading.WAITING
+    late = now - account.listed_at > LATE_AFTER * timedelta(seconds=account.poll_interval_seconds)
+    return Reading.LATE if late else Reading.ARRIVES
+
+
+def remedy_for(error_kind: str) -> str:
+    return str(REMEDIES.get(error_kind, OTHER_REMEDY))

@@ -1,0 +1,26 @@
+"""Pages of the inventory, all of them under /t/<team>/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from fleet.inventory.views import images, machines, providers
+
+team_urlpatterns = [
+    path("images/", images.images, name="images"),
+    path("instances/add/", machines.machine_add, name="machine_add"),
+    path("instances/<int:pk>/edit/", machines.machine_edit, name="machine_edit"),
+    path("instances/<int:pk>/hold/", machines.hold_place, name="hold_place"),
+    path("holds/<int:pk>/release/", machines.hold_release, name="hold_release"),
+    path("settings/providers/", providers.providers, name="providers"),
+    path("settings/providers/new/<slug:kind>/", providers.provider_account_new, name="provider_account_new"),
+    path("settings/providers/<int:pk>/", providers.provider_account, name="provider_account"),
+    path("settings/providers/<int:pk>/verify/", providers.provider_account_verify, name="provider_account_verify"),
+    path("settings/providers/<int:pk>/checks/", providers.provider_account_checks, name="provider_account_checks"),
+    path("settings/providers/<int:pk>/pause/", providers.provider_account_pause, name="provider_account_pause"),
+    path(
+        "settings/providers/<int:pk>/disconnect/",
+        providers.provider_account_disconnect,
+        name="provider_account_disconnect",
+    ),
+]

@@ -1,0 +1,211 @@
+"""The Providers tab: what each role sees, the form that the adapter declares, and that no secret comes back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.inventory.accounts import delete_account, manual_account
+from fleet.inventory.checks import run_checks
+from fleet.inventory.credentials import open_sealed
+from fleet.inventory.models import ProviderAccount
+from fleet.providers.errors import AuthFailed
+from fleet.teams.audit import Actor
+from fleet.teams.models import AuditEntry
+from tests.fleet.inventory.conftest import NOON, SECRET
+
+TAB = "/t/acme/settings/providers/"
+NEW = f"{TAB}new/scripted/"
+FILLED = {"name": "Second", "option_key": "sk-second-key-42", "option_team": "", "poll_interval_seconds": "300"}
+
+
+@pytest.fixture
+def asked(monkeypatch, django_capture_on_commit_callbacks):
+    """The accounts whose check was started."""
+    started: list[int] = []
+    monkeypatch.setattr("fleet.inventory.accounts.check_account.delay", started.append)
+    return started
+
+
+def page_of(account) -> str:
+    return f"{TAB}{account.pk}/"
+
+
+class TestList:
+    def test_everybody_of_the_team_sees_the_accounts(self, lab, vera, as_user):
+        page = as_user(vera).get(TAB).text
+        assert "Lab" in page
+        assert "not read yet" in page
+        assert NEW not in page
+
+    def test_an_admin_is_offered_every_kind_that_people_add(self, lab, alice, as_user):
+        page = as_user(alice).get(TAB).text
+        assert f"{TAB}new/aws/" in page
+        assert f"{TAB}new/manual/" not in page
+        assert f"{TAB}new/sandbox/" not in page
+
+    def test_a_failing_account_says_what_and_what_to_do(self, lab, alice, as_user):
+        ProviderAccount.objects.update(failures=3, error_kind="auth_failed", error_detail="<b>revoked</b>")
+        page = as_user(alice).get(TAB).text
+        assert "3 times in a row" in page
+        assert "&lt;b&gt;revoked&lt;/b&gt;" in page
+        assert "Make a new key at the provider" in page
+
+    def test_late_readings_look_late(self, lab, alice, as_user):
+        ProviderAccount.objects.update(listed_at=timezone.now() - timedelta(hours=1))
+        assert "readings are late" in as_user(alice).get(TAB).text
+
+    def test_an_empty_team_is_told_what_to_do(self, acme, alice, as_user):
+        assert "No account yet" in as_user(alice).get(TAB).text
+
+    def test_disconnected_ones_stay_readable(self, lab, alice, as_user):
+        delete_account(actor=Actor.system("test"), account=lab)
+        page = as_user(alice).get(TAB).text
+        assert "their record stays" in page
+        assert as_user(alice).get(page_of(lab)).status_code == 200
+
+
+class TestNew:
+    def test_the_form_is_what_the_adapter_declares(self, provider, alice, acme, as_user):
+        page = as_user(alice).get(NEW).text
+        assert 'name="option_key"' in page
+        assert 'type="password"' in page
+        assert 'name="option_team"' in page
+
+    def test_it_is_kept_and_tried_at_once(
+        self, provider, alice, acme, as_user, asked, django_capture_on_commit_callbacks
+    ):
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = as_user(alice).post(NEW, FILLED)
+        account = ProviderAccount.objects.get()
+        assert answer.headers["Location"] == page_of(account)
+        assert (account.name, account.poll_interval_seconds, account.monitor_only) == ("Second", 300, False)
+        assert open_sealed(account.credentials) == {"key": "sk-second-key-42"}
+        assert asked == [account.pk]
+        assert set(AuditEntry.objects.values_list("action", flat=True)) == {"account.create", "account.verify"}
+
+    def test_errors_stand_at_their_field_and_the_rest_is_not_lost(self, provider, alice, acme, as_user):
+        answer = as_user(alice).post(NEW, {**FILLED, "option_team": "nowhere"})
+        assert answer.status_code == 422
+        assert 'id="id_option_team_error">There is no team nowhere.' in answer.text
+        assert 'value="Second"' in answer.text
+        assert "sk-second-key-42" not in answer.text
+        assert not ProviderAccount.objects.exists()
+
+    def test_a_missing_key_is_named(self, provider, alice, acme, as_user):
+        answer = as_user(alice).post(NEW, {**FILLED, "option_key": ""})
+        assert answer.status_code == 422
+        assert "id_option_key_error" in answer.text
+
+    def test_a_name_belongs_to_one_account(self, lab, alice, as_user):
+        answer = as_user(alice).post(NEW, {**FILLED, "name": "Lab"})
+        assert "Another account has this name" in answer.text
+
+    def test_without_a_key_to_encrypt_with_nothing_is_kept(self, provider, alice, acme, as_user, settings):
+        settings.CREDENTIAL_KEYS = []
+        answer = as_user(alice).post(NEW, FILLED)
+        assert answer.status_code == 422
+        assert "CREDENTIAL_KEYS is not set" in answer.text
+        assert not ProviderAccount.objects.exists()
+
+    @pytest.mark.parametrize("kind", ["manual", "sandbox", "nonsense"])
+    def test_other_kinds_are_not_there(self, acme, alice, as_user, kind):
+        assert as_user(alice).get(f"{TAB}new/{kind}/").status_code == 404
+
+
+class TestAccount:
+    def test_the_secret_is_never_drawn(self, lab, alice, as_user):
+        page = as_user(alice).get(page_of(lab)).text
+        assert SECRET not in page
+        assert "leave empty to keep the one there" in page
+
+    def test_saving_without_it_keeps_it(self, lab, alice, as_user, asked):
+        answer = as_user(alice).post(page_of(lab), {**FILLED, "option_key": "", "option_team": "research"})
+        assert answer.status_code == 302
+        lab.refresh_from_db()
+        assert lab.options == {"team": "research"}
+        assert open_sealed(lab.credentials) == {"key": SECRET}
+
+    def test_a_refused_form_keeps_what_was_typed(self, lab, alice, as_user):
+        answer = as_user(alice).post(page_of(lab), {**FILLED, "name": "New name", "option_team": "nowhere"})
+        assert answer.status_code == 422
+        assert 'value="New name"' in answer.text
+
+    def test_a_viewer_sees_how_it_fares_and_no_form(self, lab, vera, as_user):
+        page = as_user(vera).get(page_of(lab)).text
+        assert "not read yet" in page
+        assert "option_key" not in page
+        assert "Disconnect" not in page
+
+    def test_pause_and_read_again(self, lab, alice, as_user):
+        as_user(alice).post(f"{page_of(lab)}pause/", {"paused": "1"})
+        lab.refresh_from_db()
+        assert not lab.enabled
+        assert "reading is paused" in as_user(alice).get(page_of(lab)).text
+        as_user(alice).post(f"{page_of(lab)}pause/", {"paused": "0"})
+        lab.refresh_from_db()
+        assert lab.enabled
+
+    def test_disconnect(self, lab, alice, as_user):
+        assert as_user(alice).post(f"{page_of(lab)}disconnect/").headers["Location"] == TAB
+        lab.refresh_from_db()
+        assert lab.disconnected_at is not None
+
+    def test_the_typed_one_has_no_form_and_offers_a_machine(self, acme, alice, as_user):
+        page = as_user(alice).get(page_of(manual_account(acme))).text
+        assert "/t/acme/instances/add/" in page
+        assert "Verify and save" not in page
+
+
+class TestChecks:
+    def test_the_page_asks_again_while_a_check_runs(self, lab, alice, as_user, asked):
+        as_user(alice).post(f"{page_of(lab)}verify/")
+        fragment = as_user(alice).get(f"{page_of(lab)}checks/").text
+        assert f'hx-get="{page_of(lab)}checks/"' in fragment
+
+    def test_and_stops_when_it_is_done(self, lab, alice, as_user, provider, asked):
+        as_user(alice).post(f"{page_of(lab)}verify/")
+        lab.refresh_from_db()
+        run_checks(account=lab, now=NOON)
+        fragment = as_user(alice).get(f"{page_of(lab)}checks/").text
+        assert "hx-get" not in fragment
+        assert "The key is accepted" in fragment
+
+    def test_a_refusal_says_the_remedy(self, lab, alice, as_user, provider):
+        provider.error = AuthFailed("no such key")
+        run_checks(account=lab, now=NOON)
+        page = as_user(alice).get(page_of(lab)).text
+        assert "no such key" in page
+        assert "Make a new key at the provider" in page
+
+    def test_a_check_that_nobody_finished_says_so(self, lab, alice, as_user):
+        ProviderAccount.objects.update(check_started_at=timezone.now() - timedelta(hours=1))
+        assert "The check did not finish" in as_user(alice).get(page_of(lab)).text
+
+
+WRITES = ("verify/", "pause/", "disconnect/", "")
+
+
+@pytest.mark.parametrize("action", WRITES)
+@pytest.mark.parametrize("person", ["bob", "vera"])
+def test_only_an_admin_changes_an_account(lab, request, person, action, as_user):
+    user = request.getfixturevalue(person)
+    assert as_user(user).post(page_of(lab) + action, FILLED).status_code == 403
+
+
+@pytest.mark.parametrize("action", ["verify/", "pause/", "disconnect/"])
+def test_reading_an_address_changes_nothing(lab, alice, as_user, action):
+    assert as_user(alice).get(page_of(lab) + action).status_code == 405
+
+
+@pytest.mark.parametrize("action", [*WRITES, "checks/"])
+def test_charlie_finds_nothing(lab, charlie, as_user, action):
+    """Neither under the team that he is no member of, nor under his own."""
+    for team in ("acme", "rival"):
+        address = page_of(lab).replace("acme", team) + action
+        assert as_user(charlie).get(address).status_code in {404, 405}
+        assert as_user(charlie).post(address, FILLED).status_code in {404, 405}
+    lab.refresh_from_db()
+    assert (lab.enabled, lab.disconnected_at) == (True, None)
