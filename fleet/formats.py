@@ -1,11 +1,15 @@
-"""How figures read: ages, durations, money, bytes, rates. Pure text; the same in every language but for its words."""
+"""How figures read: ages, durations, money, bytes, rates. Ages, bytes and rates read the same in every language."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 
+from django.utils.translation import gettext as _
+
 UNKNOWN = "—"
+# From then on hours say nothing more.
+LONG_DAYS = 30
 # Signs that read without doubt; other currencies show their ISO code.
 SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "CNY": "¥"}
 CENT = Decimal("0.01")
@@ -25,13 +29,24 @@ def age_text(seconds: float) -> str:
 
 def duration_text(seconds: float) -> str:
     """Two units where the second still matters: "47 min", "6 h 12 min", "14 d 4 h"."""
-    minutes = max(0, int(seconds)) // 60
-    days, hours = divmod(minutes // 60, 24)
+    whole = max(0, int(seconds))
+    days, hours, minutes = whole // 86_400, whole // 3_600 % 24, whole // 60 % 60
     if days:
-        return f"{days} d {hours} h" if hours and days < 30 else f"{days} d"
+        both = _("%(days)d d %(hours)d h") if hours and days < LONG_DAYS else _("%(days)d d")
+        return both % {"days": days, "hours": hours}
     if hours:
-        return f"{hours} h {minutes % 60:02} min"
-    return f"{minutes} min" if minutes else f"{max(0, int(seconds))} s"
+        return _("%(hours)d h %(minutes)02d min") % {"hours": hours, "minutes": minutes}
+    return _("%(minutes)d min") % {"minutes": minutes} if minutes else _("%(seconds)d s") % {"seconds": whole}
+
+
+def brief_duration_text(seconds: float) -> str:
+    """For places without room: "47 min", "6 h 12", "14 d"."""
+    whole = max(0, int(seconds))
+    if whole >= 86_400:
+        return _("%(days)d d") % {"days": whole // 86_400}
+    if whole >= 3_600:
+        return _("%(hours)d h %(minutes)02d") % {"hours": whole // 3_600, "minutes": whole // 60 % 60}
+    return duration_text(whole)
 
 
 def sign_of(currency: str) -> str:

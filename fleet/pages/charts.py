@@ -18,7 +18,14 @@ from fleet.formats import bytes_text, number_text, rate_text
 from fleet.pages.machine import MachineView
 from fleet.telemetry.series import Series, gpu_series, host_series
 
-SPANS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
+# The first page shows a machine that has just begun to report.
+SHORT_SPAN = "15m"
+SPANS = {
+    SHORT_SPAN: timedelta(minutes=15),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+}
 DEFAULT_SPAN = "1h"
 MAX_POINTS = 600
 TABLE_ROWS = 12
@@ -50,6 +57,8 @@ class Chart:
     text: Callable[[float], str]
     unit: str
     factor: float = 1.0
+    # Where the figures are large: from which stored value on, and the coarser unit with its factor.
+    large: tuple[float, str, float] | None = None
     per_gpu: bool = False
     top: float | None = None
     optional: bool = False
@@ -126,6 +135,7 @@ CHARTS = (
         rate_text,
         " MB/s",
         factor=1e-6,
+        large=(1e9, " GB/s", 1e-9),
     ),
     Chart(
         "network",
@@ -137,6 +147,7 @@ CHARTS = (
         rate_text,
         " MB/s",
         factor=1e-6,
+        large=(1e9, " GB/s", 1e-9),
     ),
     Chart(
         "cpu",
@@ -191,14 +202,37 @@ class Drawn:
             (start, end) for start, end in found if (end - start).total_seconds() > GAP_BUCKETS * self.bucket_seconds
         ]
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def figure(self) -> str:
+        """The newest reading: the mean of the GPUs, or each reading of the machine with its name."""
+        newest = [(trace, value) for trace in self.traces if (value := self._newest(trace)) is not None]
+        if not newest:
+            return ""
+        if self.chart.per_gpu:
+            return self.chart.text(sum(value for _trace, value in newest) / len(newest))
+        if len(newest) == 1:
+            return self.chart.text(newest[0][1])
+        return ", ".join(f"{self.chart.text(value)} {trace.name}" for trace, value in newest)
+
+    def _newest(self, trace: Trace) -> float | None:
+        """Of the last three buckets: an older reading is no present figure."""
+        return next((value for value in reversed(trace.values[-3:]) if value is not None), None)
+
+    @property
+    def scale(self) -> tuple[str, float]:
+        """Unit and factor of the axis."""
         chart = self.chart
+        highest = max((value for trace in self.traces for value in trace.values if value is not None), default=0.0)
+        return chart.large[1:] if chart.large and highest >= chart.large[0] else (chart.unit, chart.factor)
+
+    def as_json(self) -> dict[str, Any]:
+        chart, (unit, factor) = self.chart, self.scale
         return {
             "kind": "lines",
             "start": self.starts[0].timestamp(),
             "step": self.bucket_seconds,
-            "unit": chart.unit,
-            "factor": chart.factor,
+            "unit": unit,
+            "factor": factor,
             "top": chart.top,
             "traces": [
                 {
@@ -207,7 +241,7 @@ class Drawn:
                     "dash": trace.dash,
                     "gpu": trace.gpu,
                     "index": trace.index,
-                    "y": [None if value is None else _short(value * chart.factor) for value in trace.values],
+                    "y": [None if value is None else _short(value * factor) for value in trace.values],
                 }
                 for trace in self.traces
             ],

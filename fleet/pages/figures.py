@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from fleet.formats import amounts_text, money_text
 from fleet.pages.fleet import Fleet, fleet_of, load_fleet
@@ -108,7 +108,7 @@ def _part_of_burn(figures: Figures) -> str:
 
 def month_to_date(_request: TeamRequest) -> Context:
     """Unknown until costs are recorded: a sum of prices that nobody wrote down would be made up."""
-    month = date_format(timezone.localtime(), "F")
+    month = date_format(timezone.localtime(), pgettext("date format of a month", "F"))
     return {
         "label": _("%(month)s to date") % {"month": month},
         "short": month,

@@ -10,6 +10,8 @@ from functools import cached_property
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.prices import Burn, burn
@@ -125,6 +127,16 @@ class Fleet(Group):
     @cached_property
     def providers(self) -> int:
         return len({view.provider for view in self.machines})
+
+    @property
+    def size_words(self) -> str:
+        """How large the fleet is, in one phrase."""
+        machines, providers = len(self.machines), self.providers
+        return _("%(gpus)s on %(machines)s, %(providers)s") % {
+            "gpus": ngettext("%(n)d GPU", "%(n)d GPUs", self.gpu_count) % {"n": self.gpu_count},
+            "machines": ngettext("%(n)d machine", "%(n)d machines", machines) % {"n": machines},
+            "providers": ngettext("%(n)d provider", "%(n)d providers", providers) % {"n": providers},
+        }
 
     @cached_property
     def keys(self) -> list[Key]:

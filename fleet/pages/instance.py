@@ -12,7 +12,7 @@ from django.utils.translation import pgettext
 from fleet import panels
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
-from fleet.pages.charts import DEFAULT_SPAN, SPANS, draw_charts
+from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts
 from fleet.pages.history import Run, runs, state_history
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.timeline import entries
@@ -35,7 +35,7 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
         "nav": "instances",
         "view": view,
         "span": span,
-        "spans": list(SPANS),
+        "spans": [name for name in SPANS if name != SHORT_SPAN],
         "charts": charts,
         "chart_json": {drawn.chart.name: drawn.as_json() for drawn in charts},
         "panels": panels.machine_panels,

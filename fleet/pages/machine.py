@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -13,7 +13,7 @@ from functools import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from fleet.formats import UNKNOWN, duration_text, money_text
+from fleet.formats import UNKNOWN, brief_duration_text, duration_text, money_text
 from fleet.inventory.models import Instance
 from fleet.inventory.prices import price_now
 from fleet.providers.registry import adapters
@@ -258,13 +258,16 @@ class MachineView:
             return _("no GPU")
         if self.partly and self.state is not GpuState.WORKING:
             return count_words(self.state, self.counts[self.state])
-        return self.verdict_words or self.gpu_label
+        return self._verdict(brief_duration_text) or self.gpu_label
 
     @property
     def verdict_words(self) -> str:
         """How long the machine has been in its state, in the words of that state; "" while it works."""
+        return self._verdict(duration_text)
+
+    def _verdict(self, text_of: Callable[[float], str]) -> str:
         since = self.since(self.state)
-        lasted = duration_text((self.at - since).total_seconds()) if since else ""
+        lasted = text_of((self.at - since).total_seconds()) if since else ""
         if self.state is GpuState.UNKNOWN:
             return self._unknown_words(lasted)
         words = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.pages import instance, instances, overview
+from fleet.pages import instance, instances, overview, start
 
 team_urlpatterns = [
     path("", overview.overview, name="overview"),
     path("pulse/", overview.overview_pulse, name="overview_pulse"),
     path("states/", overview.overview_states, name="overview_states"),
     path("sandbox/hide/", overview.hide_sandbox, name="hide_sandbox"),
+    path("start/install/", start.install_line, name="install_line"),
     path("instances/", instances.instances, name="instances"),
     path("instances.csv", instances.instances_csv, name="instances_csv"),
     path("instances/<int:pk>/", instance.instance, name="instance"),

@@ -4,12 +4,14 @@ import { CONFIG, dashOf, escapeText, gapTrace, gapsOf, ink, layoutOf, lineOf, wa
 import { Live, startPulse } from "./live.js";
 
 const REDRAW_MS = 1000;
-const SPAN_SECONDS = { "1h": 3600, "6h": 21600, "24h": 86400 };
+const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
 const page = document.getElementById("machine");
 const machine = Number(page.dataset.machine);
 const selected = new Set();
 let span = page.dataset.span;
 let charts = new Map();
+
+const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 
 /** One chart: its figures as points by line, and how they are drawn. */
 class Chart {
@@ -131,8 +133,21 @@ class Chart {
     window.Plotly.react(this.heat, [heat, gapTrace(gaps, -0.55, rows.length - 0.45)], layout, CONFIG);
   }
 
+  /** The newest reading in words: the mean of the GPUs, or each of the machine's readings with its name. */
+  showFigure() {
+    const place = this.line.closest("[data-chart-panel]")?.querySelector("[data-figure]");
+    const newest = this.points.map((points) => points.at(-1)?.[1]);
+    const known = newest.filter((value) => value !== undefined);
+    if (!place || !known.length) return;
+    const text = (value) => `${short(value)}${this.data.unit}`;
+    if (this.data.traces[0].gpu !== null) place.textContent = text(known.reduce((sum, value) => sum + value, 0) / known.length);
+    else if (known.length === 1) place.textContent = text(known[0]);
+    else place.textContent = newest.map((value, number) => `${text(value ?? 0)} ${this.data.traces[number].name}`).join(", ");
+  }
+
   /** Adds what arrived since the last redraw; draws anew where a gap opens or closes, or a line outgrows its axis. */
   extend(added) {
+    this.showFigure();
     const [start, end] = this.window;
     const outgrown = added.some(({ value }) => value > this.line.layout?.yaxis?.range?.[1]);
     const gaps = gapsOf(this.moments, this.data.step, start, end).length;

@@ -8,6 +8,9 @@ const RETRY_SOCKET_MS = 60000; // while polling, look whether sockets work again
 const BACK_OFF_MS = [500, 1000, 2000, 5000, 10000, 30000];
 const HIDDEN_GRACE_MS = 30000;
 const PULSE_MS = 15000;
+const SILENCE_MS = 60000; // a socket that says nothing for so long is dead, or its network is
+const POLL_OVERLAP_SECONDS = 2; // what was being committed while the last answer was made
+const FINAL_CODES = new Set([4401, 4403]); // signed out; no longer a member
 
 export class Live extends EventTarget {
   /** Events: "message" (detail: a sample or heartbeat), "resumed" (a gap may lie behind us), "mode" (socket | polling | off). */
@@ -41,11 +44,20 @@ export class Live extends EventTarget {
     socket.addEventListener("close", (event) => this.#lost(socket, event.code));
   }
 
+  #watch() {
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => {
+      this.failures = 0;
+      this.socket?.close();
+    }, SILENCE_MS);
+  }
+
   #wanted() {
     return this.machines ? { team: this.team, machines: this.machines } : { team: this.team };
   }
 
   #hear(message) {
+    this.#watch();
     if (message.type === "subscribed") this.#subscribed();
     else if (message.type === "refused") this.refused = true;
     else this.#deliver(message);
@@ -71,8 +83,9 @@ export class Live extends EventTarget {
   #lost(socket, code) {
     if (socket !== this.socket) return;
     this.socket = null;
-    if (code === 4403) {
-      this.refused = true; // no longer a member, or signed out: the server will not change its mind
+    clearTimeout(this.silence);
+    if (FINAL_CODES.has(code)) {
+      this.refused = true; // the server will not change its mind
       this.#setMode("off");
       return;
     }
@@ -93,7 +106,7 @@ export class Live extends EventTarget {
 
   async #ask() {
     if (this.mode !== "polling") return;
-    const query = new URLSearchParams({ since: String(this.since) });
+    const query = new URLSearchParams({ since: String(this.since - POLL_OVERLAP_SECONDS) });
     if (this.machines) query.set("machines", this.machines.join(","));
     try {
       const response = await fetch(`/t/${this.team}/live/?${query}`, { headers: { Accept: "application/json" } });
@@ -105,7 +118,6 @@ export class Live extends EventTarget {
       if (response.ok) {
         const answer = await response.json();
         answer.messages.forEach((message) => this.#deliver(message));
-        this.since = Math.max(this.since, ...answer.messages.map((message) => message.at));
       }
     } catch {
       /* The network is away; the next round tries again. */

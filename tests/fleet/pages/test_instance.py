@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.telemetry.models import GpuSample, HostSample
+
+from .conftest import GIB, HELD, WORKING
+
+
+def fill(instance, *, minutes, until_minutes=0, every_seconds=5, **reading):
+    """Samples of the machine and of its first GPU over the last minutes."""
+    now, gpu = timezone.now(), instance.gpus.order_by("index").first()
+    ages = range(until_minutes * 60, minutes * 60, every_seconds)
+    if gpu:
+        GpuSample.objects.bulk_create(
+            GpuSample(gpu=gpu, sampled_at=now - timedelta(seconds=age), **(WORKING | reading)) for age in ages
+        )
+    HostSample.objects.bulk_create(
+        HostSample(
+            instance=instance,
+            sampled_at=now - timedelta(seconds=age),
+            cpu_percent=20,
+            disk_read_bytes_per_second=2e9,
+            network_rx_bytes_per_second=1e6,
+        )
+        for age in ages
+    )
+
+
+@pytest.fixture
+def page(alice, as_user):
+    def get(instance, query=""):
+        response = as_user(alice).get(f"/t/acme/instances/{instance.pk}/{query}")
+        assert response.status_code == 200
+        return response.text
+
+    return get
+
+
+def charts_of(text):
+    return json.loads(re.search(r'<script id="chart-data" type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_it_says_who_it_is_what_it_does_and_what_it_costs(page, make_machine, alice):
+    text = page(make_machine(name="train-01", readings=[WORKING, HELD], price="8.00", region="eu-1", owner=alice))
+    assert re.search(r"<h1[^>]*>train-01", text)
+    assert "1 of 2 held idle" in text
+    assert "/ eu-1" in text
+    assert "$8.00<small>/h</small>" in text
+    assert "$4.00 of it idle" in text
+
+
+def test_every_gpu_can_be_chosen(page, make_machine):
+    text = page(make_machine(readings=[WORKING, HELD]))
+    assert (
+        len(re.findall(r'<button type="button" class="gpu big"[^>]+data-gpu="\d+"[^>]+aria-pressed="false"', text)) == 2
+    )
+
+
+def test_charts_carry_the_figures_of_the_span(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=30)
+    chart = charts_of(page(instance))["busy"]
+    [line] = chart["traces"]
+    assert line["gpu"] == instance.gpus.get().pk
+    known = [value for value in line["y"] if value is not None]
+    assert set(known) == {97.0}
+    assert len(known) * chart["step"] == pytest.approx(1800, abs=30)
+
+
+@pytest.mark.parametrize(("query", "hours"), [("", 1), ("?span=6h", 6), ("?span=24h", 24), ("?span=9y", 1)])
+def test_the_span_is_chosen_in_the_address(page, make_machine, query, hours):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=5)
+    chart = charts_of(page(instance, query))["busy"]
+    assert len(chart["traces"][0]["y"]) * chart["step"] == pytest.approx(3600 * hours, abs=2 * chart["step"])
+
+
+def test_a_silence_is_a_gap_and_no_line_of_zeros(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=10)
+    fill(instance, minutes=40, until_minutes=25)
+    text = page(instance)
+    values = charts_of(text)["busy"]["traces"][0]["y"]
+    runs = re.findall(r"n+", "".join("n" if value is None else "v" for value in values))
+    assert any(len(run) * charts_of(text)["busy"]["step"] == pytest.approx(900, abs=30) for run in runs)
+    assert 0 not in values
+    assert "no report" in text
+
+
+def test_each_chart_has_its_figures_as_a_table(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=20)
+    text = page(instance)
+    table = re.search(r'data-chart-panel="memory".*?<table>(.*?)</table>', text, re.DOTALL)[1]
+    assert "60.0 GiB" in table
+    assert '<span class="unk">' in table  # the hour before the machine began
+
+
+def test_large_rates_are_read_in_large_units(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=20)
+    charts = charts_of(page(instance))
+    assert charts["disk_bandwidth"]["unit"] == " GB/s"
+    assert charts["network"]["unit"] == " MB/s"
+
+
+def test_a_machine_without_a_gpu_shows_itself(page, make_machine):
+    instance = make_machine(readings=[], price=None, host={"cpu_percent": 18.0, "memory_used_bytes": 11 * GIB})
+    fill(instance, minutes=10)
+    text = page(instance)
+    assert "reports, no GPU" in text
+    assert "18%<small>" in text
+    assert set(charts_of(text)) == {"disk_iops", "disk_bandwidth", "network", "cpu", "host_memory"}
+
+
+def test_the_series_are_what_the_page_shows(alice, as_user, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=10)
+    answer = as_user(alice).get(f"/t/acme/instances/{instance.pk}/series/?span=6h").json()
+    assert answer["span"] == "6h"
+    assert answer["charts"]["busy"]["traces"][0]["field"] == "utilization_percent"
+
+
+def test_the_day_is_drawn_as_bands_of_states(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=120, every_seconds=30)
+    text = page(instance)
+    assert re.search(r'class="bar band-bar" role="img" aria-label="GPU 0: (Unknown [\d:–]+; )?Working', text)
+
+
+def test_hostile_names_are_text(page, make_machine):
+    hostile = "</script><script>alert(1)</script>"
+    instance = make_machine(name=hostile, readings=[WORKING])
+    instance.gpus.update(name=hostile)
+    latest = instance.gpus.get().latest
+    latest.processes = [{"pid": 1, "name": hostile, "memory_bytes": 1}]
+    latest.save()
+    fill(instance, minutes=1)
+    text = page(instance)
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
+
+
+def test_another_team_finds_nothing(make_machine, charlie, as_user):
+    instance = make_machine(readings=[WORKING])
+    client = as_user(charlie)
+    for path in ("", "series/", "pulse/"):
+        assert client.get(f"/t/acme/instances/{instance.pk}/{path}").status_code == 404
+        assert client.get(f"/t/rival/instances/{instance.pk}/{path}").status_code == 404
+
+
+def test_a_machine_that_left_stays_readable(page, make_machine):
+    instance = make_machine(readings=[WORKING], seconds=900, gone_at=timezone.now())
+    assert "train-01" in page(instance)
