@@ -10,6 +10,7 @@ from django.utils import timezone
 from fleet.telemetry.models import GpuSample, HostSample
 
 from .conftest import GIB, HELD, WORKING
+from .reading import found
 
 
 def fill(instance, *, minutes, until_minutes=0, every_seconds=5, **reading):
@@ -43,7 +44,7 @@ def page(alice, as_user):
 
 
 def charts_of(text):
-    return json.loads(re.search(r'<script id="chart-data" type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+    return json.loads(found(r'<script id="chart-data" type="application/json">(.*?)</script>', text))
 
 
 def test_it_says_who_it_is_what_it_does_and_what_it_costs(page, make_machine, alice):
@@ -97,7 +98,7 @@ def test_each_chart_has_its_figures_as_a_table(page, make_machine):
     instance = make_machine(readings=[WORKING])
     fill(instance, minutes=20)
     text = page(instance)
-    table = re.search(r'data-chart-panel="memory".*?<table>(.*?)</table>', text, re.DOTALL)[1]
+    table = found(r'data-chart-panel="memory".*?<table>(.*?)</table>', text)
     assert "60.0 GiB" in table
     assert '<span class="unk">' in table  # the hour before the machine began
 

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from fleet.teams.models import AuditEntry, Team
 from fleet.telemetry.models import EnrolmentToken
 
 from .conftest import GIB, WORKING
+from .reading import found
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def test_the_install_line_is_made_by_a_post_and_shown_once(alice, as_user):
     client = as_user(alice)
     assert client.get("/t/acme/start/install/").status_code == 405
     text = client.post("/t/acme/start/install/", headers={"HX-Request": "true"}).text
-    secret = re.search(r"curl -fsSL http://testserver/agent/install.sh \| sh -s -- --token (rre_\w+)", text)[1]
+    secret = found(r"curl -fsSL http://testserver/agent/install.sh \| sh -s -- --token (rre_\w+)", text)
     token = EnrolmentToken.objects.get()
     assert token.prefix == secret[: len(token.prefix)]
     assert token.max_uses == 1
