@@ -17,6 +17,13 @@ def own_hosts(*, public_url: str, bind_host: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
+def own_url(*, bind_host: str, port: int) -> str:
+    """Where other processes of this machine reach a server that listens on `bind_host`."""
+    if is_any_address(bind_host):
+        bind_host = "127.0.0.1"
+    return f"http://{f'[{bind_host}]' if ':' in bind_host else bind_host}:{port}"
+
+
 def public_host(url: str) -> str:
     try:
         host = urlsplit(url).hostname or ""

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from config.env import env_bool, env_int, env_list, env_rate, env_secret, env_str
 from config.installation import Installation
-from config.reach import own_hosts
+from config.reach import own_hosts, own_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
@@ -40,7 +40,7 @@ LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 RACKRENT_HOST = env_str("RACKRENT_HOST", "127.0.0.1")
 RACKRENT_PORT = env_int("RACKRENT_PORT", 8400, low=1, high=65535)
 # Where the other processes of this installation reach the web process.
-WEB_URL = env_str("WEB_URL", f"http://127.0.0.1:{RACKRENT_PORT}").rstrip("/")
+WEB_URL = env_str("WEB_URL", own_url(bind_host=RACKRENT_HOST, port=RACKRENT_PORT)).rstrip("/")
 # Where people and rented machines reach it; "" = only this machine does.
 PUBLIC_URL = env_str("PUBLIC_URL").rstrip("/")
 DEADMAN_URL = env_secret("DEADMAN_URL")
@@ -304,9 +304,19 @@ EMAIL_USE_SSL = env_bool("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 20
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
 
+# To stderr, which `up` or the operator's supervisor collects.
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    # HTTP clients log whole addresses, and some of ours hold a secret.
-    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpcore")},
+    "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        # Django's own handlers speak up under DEBUG only; a page that is not found is no news.
+        "django": {"handlers": [], "level": "INFO"},
+        "django.request": {"level": "ERROR"},
+        # HTTP clients log whole addresses, and some of ours hold a secret.
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+    },
 }

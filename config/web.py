@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any
+import sys
 
 import uvicorn
 from django.conf import settings
@@ -15,14 +15,6 @@ from config.runtime.ports import listen
 SOCKET_VARIABLE = "RACKRENT_WEB_SOCKET"
 SHUTDOWN_SECONDS = 8
 
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {"uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
-}
-
 
 def web_socket() -> socket.socket:
     """The socket that `up` passed on, or one of our own at RACKRENT_HOST and RACKRENT_PORT."""
@@ -32,10 +24,21 @@ def web_socket() -> socket.socket:
     return listen(settings.RACKRENT_HOST, settings.RACKRENT_PORT)
 
 
+def require_collected_files() -> None:
+    """A page could not name its own style sheet otherwise."""
+    if settings.HASHED_STATIC and not (settings.STATIC_ROOT / "staticfiles.json").exists():
+        sys.exit(
+            "Static files are not collected. Run `manage.py collectstatic --noinput` first, or set DEBUG=1 for development."
+        )
+
+
 def main() -> None:
+    require_collected_files()
     config = uvicorn.Config(
         "config.asgi:application",
-        log_config=LOGGING,
+        # Django's settings say where lines go.
+        log_config=None,
+        log_level="warning",
         access_log=False,
         server_header=False,
         # X-Forwarded-* are believed only where the operator said that a proxy of theirs writes them.

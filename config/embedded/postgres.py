@@ -24,6 +24,8 @@ DATABASE = "rackrent"
 ROLE = "rackrent"
 SUPERUSER = "rackrent_super"
 SOCKET_NAME = ".s.PGSQL.5432"
+# In postmaster.pid, counted from 0 (src/include/utils/pidfile.h).
+STATUS_LINE = 7
 
 # Sized for a small machine that runs everything; each has its reason in docs/operate.md.
 SETTINGS: Mapping[str, str] = {
@@ -85,7 +87,8 @@ class EmbeddedPostgres(EmbeddedServer):
         return f"postgresql://{role}:{quote(password, safe='')}@/{database}?host={quote(str(self.run_dir), safe='')}"
 
     def is_accepting(self) -> bool:
-        if not (self.run_dir / SOCKET_NAME).exists():
+        # Asking a server that still recovers would fill its log with refusals: it writes down when it is ready.
+        if not (self.run_dir / SOCKET_NAME).exists() or self._pid_file_lines()[STATUS_LINE:] != ["ready"]:
             return False
         try:
             psycopg.connect(self.superuser_url, connect_timeout=5).close()
@@ -185,10 +188,14 @@ class EmbeddedPostgres(EmbeddedServer):
         return [str(postgres_bin() / "postgres"), "-D", str(self.cluster), *arguments]
 
     def _recorded_pid(self) -> int | None:
+        first = self._pid_file_lines()[:1]
+        return int(first[0]) if first and first[0].isdigit() else None
+
+    def _pid_file_lines(self) -> list[str]:
         try:
-            return int((self.cluster / "postmaster.pid").read_text().splitlines()[0])
-        except (FileNotFoundError, IndexError, ValueError):
-            return None
+            return [line.strip() for line in (self.cluster / "postmaster.pid").read_text().splitlines()]
+        except FileNotFoundError:
+            return []
 
     def _create_database(self) -> None:
         with psycopg.connect(self.superuser_url, autocommit=True) as connection:

@@ -22,7 +22,8 @@ def listen(host: str, port: int) -> socket.socket:
     """A bound TCP socket; listening starts with the web process, but nobody else can take the port from now on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
+        both = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=1024, dualstack_ipv6=both)
     except OSError as error:
         raise PortError(_reason(error, host, port)) from error
 

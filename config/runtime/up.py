@@ -14,6 +14,7 @@ from django.db import connections
 from config import pulse
 from config.embedded.account import make_home
 from config.installation import Installation
+from config.reach import own_url
 from config.runtime import programs
 from config.runtime.children import Child, Program, ProgramChild, ServerChild
 from config.runtime.console import Console
@@ -40,8 +41,7 @@ class Up:
 
     @property
     def address(self) -> str:
-        host = f"[{settings.RACKRENT_HOST}]" if ":" in settings.RACKRENT_HOST else settings.RACKRENT_HOST
-        return settings.PUBLIC_URL or f"http://{host}:{settings.RACKRENT_PORT}"
+        return settings.PUBLIC_URL or own_url(bind_host=settings.RACKRENT_HOST, port=settings.RACKRENT_PORT)
 
     def say(self, text: str) -> None:
         self.console.say("up", text)

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from config.reach import own_hosts
+from config.reach import own_hosts, own_url
 from config.runtime import ports
 from config.runtime.ports import PortError, listen
 
@@ -56,3 +56,22 @@ class TestAcceptedHosts:
 
     def test_an_ipv6_address_is_written_in_brackets(self):
         assert "[2001:db8::1]" in own_hosts(public_url="https://[2001:db8::1]/", bind_host="127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("bind_host", "expected"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8400"),
+        ("0.0.0.0", "http://127.0.0.1:8400"),
+        ("::", "http://127.0.0.1:8400"),
+        ("::1", "http://[::1]:8400"),
+        ("192.0.2.1", "http://192.0.2.1:8400"),
+    ],
+)
+def test_other_processes_here_reach_it(bind_host: str, expected: str):
+    assert own_url(bind_host=bind_host, port=8400) == expected
+
+
+def test_every_address_means_both_families():
+    with listen("::", 0) as server:
+        socket.create_connection(("127.0.0.1", server.getsockname()[1])).close()

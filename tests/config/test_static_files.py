@@ -93,6 +93,15 @@ async def test_everything_else_is_left_to_the_application(path: str):
     assert (await get(path)).status_code == 418
 
 
+def test_a_compressed_copy_lies_beside_each_file(collected: Path):
+    plain = collected / "css" / "app.css"
+    assert gzip.decompress(plain.with_suffix(".css.gz").read_bytes()) == plain.read_bytes()
+
+
+def test_the_digest_is_stable():
+    assert static_digest() == static_digest()
+
+
 def test_files_are_collected_again_only_when_one_changed(settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     said: list[str] = []
     collect_static(said.append)
@@ -102,12 +111,3 @@ def test_files_are_collected_again_only_when_one_changed(settings, tmp_path: Pat
     settings.STATICFILES_DIRS = [*settings.STATICFILES_DIRS, tmp_path]
     collect_static(said.append)
     assert said == ["collecting and compressing static files", "collectstatic"]
-
-
-def test_a_compressed_copy_lies_beside_each_file(collected: Path):
-    plain = collected / "css" / "app.css"
-    assert gzip.decompress(plain.with_suffix(".css.gz").read_bytes()) == plain.read_bytes()
-
-
-def test_the_digest_is_stable():
-    assert static_digest() == static_digest()

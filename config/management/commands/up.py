@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from config.embedded import EmbeddedError
 from config.runtime.console import Console
@@ -22,3 +24,7 @@ class Command(BaseCommand):
             Up(Console(), settings.INSTALLATION).run()
         except (EmbeddedError, PortError, AlreadyRunningError) as error:
             raise CommandError(str(error)) from error
+        except OperationalError as error:
+            raise CommandError(f"The database cannot be used (see DATABASE_URL): {error}".strip()) from error
+        except redis.RedisError as error:
+            raise CommandError(f"The broker cannot be used (see REDIS_URL): {error}") from error
