@@ -2,6 +2,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.telemetry.views import polling
+from fleet.telemetry.views import agents, polling
 
-team_urlpatterns = [path("live/", polling.live, name="live")]
+team_urlpatterns = [
+    path("live/", polling.live, name="live"),
+    path("settings/agents/", agents.agents, name="agents"),
+    path("settings/agents/tokens/", agents.new_enrolment_token, name="new_enrolment_token"),
+    path("settings/agents/tokens/<int:token_id>/end/", agents.end_enrolment_token, name="end_enrolment_token"),
+    path("settings/agents/<int:agent_id>/interval/", agents.set_interval, name="set_agent_interval"),
+    path("settings/agents/<int:agent_id>/pause/", agents.set_paused, name="set_agent_paused"),
+    path("settings/agents/<int:agent_id>/end/", agents.end_agent, name="end_agent"),
+    path("settings/agents/<int:agent_id>/settle/", agents.settle, name="settle_agent"),
+]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import re
 import shlex
 import sys
 import tempfile
-import zipfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from django.conf import settings
@@ -60,6 +59,13 @@ def public_url() -> str:
     return str(settings.PUBLIC_URL or settings.WEB_URL)
 
 
+@cache
+def shipped_version() -> str:
+    """The version of the agent that lies beside us, read and not imported."""
+    found = _VERSION.search((Path(settings.BASE_DIR) / "agent" / "__init__.py").read_text())
+    return found[1] if found else ""
+
+
 def fill_installer(template: str, *, url: str, sha256: str) -> str:
     return template.replace(URL_MARK, shlex.quote(url)).replace(SHA256_MARK, shlex.quote(sha256))
 
@@ -73,7 +79,7 @@ async def _build() -> AgentFile:
         target = Path(directory) / "rackrent-agent.pyz"
         await _run_build(target)
         data = await asyncio.to_thread(target.read_bytes)
-    return AgentFile(data, hashlib.sha256(data).hexdigest(), _version_in(data))
+    return AgentFile(data, hashlib.sha256(data).hexdigest(), shipped_version())
 
 
 async def _run_build(target: Path) -> None:
@@ -93,9 +99,3 @@ async def _run_build(target: Path) -> None:
         raise
     if process.returncode:
         raise UnavailableError(f"The agent could not be built: {said.decode(errors='replace')[-300:]}")
-
-
-def _version_in(data: bytes) -> str:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        found = _VERSION.search(archive.read("agent/__init__.py").decode())
-    return found[1] if found else ""

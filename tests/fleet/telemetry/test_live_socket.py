@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import deque
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -31,7 +33,7 @@ class Page(ApplicationCommunicator):
         scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
         super().__init__(application, scope)
 
-    async def connect(self) -> bool:
+    async def connect(self) -> Any:
         await self.send_input({"type": "websocket.connect"})
         return (await self.receive_output(timeout=5))["type"] == "websocket.accept"
 
@@ -45,7 +47,7 @@ class Page(ApplicationCommunicator):
         await self.send_text(json.dumps({"subscribe": wish}))
         return await self.hear()
 
-    async def code_of_close(self) -> int:
+    async def code_of_close(self) -> Any:
         while True:
             message = await self.receive_output(timeout=10)
             if message["type"] == "websocket.close":
@@ -57,7 +59,7 @@ class Page(ApplicationCommunicator):
 
 
 @pytest.fixture
-async def page_of(no_connection_left) -> AsyncIterator:
+async def page_of(no_connection_left) -> AsyncIterator[Any]:
     pages: list[Page] = []
 
     async def open_page(user=None, origin: str = OWN) -> Page:
@@ -172,7 +174,7 @@ async def test_a_browser_that_does_not_read_is_cut_off_and_holds_nobody_up(monke
     monkeypatch.setattr(consumers, "MAX_UNSENT", 10)
     consumer = consumers.LiveConsumer()
     consumer.wish, consumer.news = None, asyncio.Event()
-    consumer.unsent = consumers.deque()
+    consumer.unsent = deque()
     closed: list[int] = []
     reading = asyncio.Event()
 

@@ -1,0 +1,45 @@
+"""What a machine's page says of its agent and of the software the agent found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from fleet.inventory.models import EnvironmentReport, Instance
+from fleet.panels import Context
+from fleet.telemetry.models import Agent
+from fleet.telemetry.words import ENVIRONMENT_LABELS, conflict_word, nvml_word
+
+# Skew this small says nothing of a clock.
+SHOWN_SKEW_SECONDS = 5.0
+
+
+def agent_context(_request: HttpRequest, instance: Instance) -> Context | None:
+    agent = Agent.objects.filter(instance=instance, revoked_at=None).first()
+    return None if agent is None else {"agent": agent, **agent_facts(agent)}
+
+
+def agent_facts(agent: Agent) -> dict[str, Any]:
+    """What templates say of an agent beside its own fields."""
+    skew = agent.clock_skew_seconds or 0.0
+    return {
+        "nvml": nvml_word(agent.nvml_state),
+        "conflict": conflict_word(agent.match_conflict) if agent.match_conflict else "",
+        # The stored number corrects its times: a clock that is behind needs a positive one.
+        "clock_behind_seconds": skew if skew > SHOWN_SKEW_SECONDS else None,
+        "clock_ahead_seconds": -skew if skew < -SHOWN_SKEW_SECONDS else None,
+        "dropped_total": sum(agent.dropped_values.values()),
+        "dropped": sorted(agent.dropped_values.items(), key=lambda item: -item[1]),
+        "heartbeat_period_seconds": 15,
+    }
+
+
+def environment_context(_request: HttpRequest, instance: Instance) -> Context | None:
+    report = EnvironmentReport.objects.filter(instance=instance).order_by("-reported_at", "-pk").first()
+    if report is None:
+        return None
+    data = report.data
+    facts = [(label, data[name]) for name, label in ENVIRONMENT_LABELS.items() if data.get(name)]
+    frameworks = sorted((data.get("frameworks") or {}).items())
+    return {"report": report, "facts": facts, "frameworks": frameworks}
