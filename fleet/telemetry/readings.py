@@ -6,7 +6,7 @@ Rows are tuples in the order of GPU_COLUMNS and HOST_COLUMNS. Times are epoch se
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -32,6 +32,9 @@ OLDEST_SECONDS = 48 * 3600
 NEWEST_SECONDS = 60
 # Clocks this close are taken as right: the journey of a request looks like skew too.
 SKEW_TOLERANCE_SECONDS = 5.0
+# In the queue of a web process that is being restarted; no agent waits longer for an answer.
+LONGEST_WAIT_SECONDS = 120.0
+CONFIRMATIONS = 3
 
 _GAP_SECONDS = DEFAULTS.unbroken_gap.total_seconds()
 _moment = itemgetter(0)
@@ -76,11 +79,21 @@ class Rows:
         return len(self.gpus) + len(self.hosts) + len(self.events)
 
 
-def agreed_skew(*, measured: float, applied: float) -> float:
-    """The correction for a batch: the one already applied while it still fits, so that a batch sent twice gets the same keys."""
-    if abs(measured) <= SKEW_TOLERANCE_SECONDS:
+def agreed_skew(*, measured: Sequence[float], applied: float) -> float:
+    """The correction for a batch: the one already applied while it still fits, so that a batch sent twice gets the same keys.
+
+    `measured`: received minus sent of the agent's last batches, the newest last. A batch that had to wait to be read looks as if its
+    clock were behind, so that a correction forward needs CONFIRMATIONS batches in a row that agree, and the one that waited least decides.
+    """
+    newest = measured[-1]
+    if abs(newest) <= SKEW_TOLERANCE_SECONDS:
         return 0.0
-    return applied if applied and abs(measured - applied) <= SKEW_TOLERANCE_SECONDS else float(round(measured))
+    if applied and abs(newest - applied) <= SKEW_TOLERANCE_SECONDS:
+        return applied
+    if not applied < newest < applied + LONGEST_WAIT_SECONDS:
+        return float(round(newest))
+    agree = len(measured) == CONFIRMATIONS and max(measured) - min(measured) <= SKEW_TOLERANCE_SECONDS
+    return float(round(min(measured))) if agree else applied
 
 
 def rows_of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from psycopg_pool import AsyncConnectionPool
 from fleet.teams.secrets import hash_token
 from fleet.telemetry.ingest.database import reaching_database
 from fleet.telemetry.ingest.errors import UnavailableError
+from fleet.telemetry.readings import CONFIRMATIONS
 
 SWEEP_SECONDS = 2.0
 # A token revoked now is refused at the latest this much later.
@@ -46,6 +47,8 @@ class KnownAgent:
     has_host_latest: bool = False
     noted_at: float = 0.0
     gpu_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # Received minus sent of the last batches, the newest last (readings.agreed_skew).
+    measured_skews: deque[float] = field(default_factory=lambda: deque(maxlen=CONFIRMATIONS))
 
 
 _COLUMNS = "id, token_hash, instance_id, interval_seconds, report_seconds, paused, coalesce(clock_skew_seconds, 0)"

@@ -76,7 +76,8 @@ async def prepare_machine(pool: Pool, agent: KnownAgent, batch: Batch, *, receiv
 
 async def _agree_on_skew(pool: Pool, agent: KnownAgent, measured: float) -> None:
     """Compare and set, so that two web processes never store one reading under two moments."""
-    wanted = agreed_skew(measured=measured, applied=agent.skew_seconds)
+    agent.measured_skews.append(measured)
+    wanted = agreed_skew(measured=agent.measured_skews, applied=agent.skew_seconds)
     if wanted == agent.skew_seconds:
         return
     async with reaching_database(), pool.connection() as connection:
