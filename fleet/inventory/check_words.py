@@ -51,8 +51,9 @@ def line_of(result: dict[str, Any]) -> Line:
 
 
 def accepted(result: dict[str, Any]) -> Line:
-    detail = _("as %(as)s, in %(milliseconds)d ms") if result["as"] else _("in %(milliseconds)d ms")
-    return Line("ok", _("The key is accepted"), detail % result)
+    took = {"as": result["as"], "seconds": f"{result['milliseconds'] / 1000:.1f}"}
+    detail = _("as %(as)s, in %(seconds)s s") if result["as"] else _("in %(seconds)s s")
+    return Line("ok", _("The key is accepted"), detail % took)
 
 
 def machines_title(result: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from fleet.inventory.machine_forms import HoldForm, ListedMachineForm, TypedMachineForm, gpu_names
 from fleet.inventory.machines import add_machine, is_typed, place_hold, release_hold, update_machine
 from fleet.inventory.models import Hold, Instance
+from fleet.providers.base import Tenancy
 from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
 from fleet.teams.models import Role
@@ -21,7 +22,7 @@ from fleet.teams.models import Role
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires(Role.OPERATOR)
 def machine_add(request: TeamRequest) -> HttpResponse:
-    initial = {"currency": request.team.currency, "owner": request.user.pk}
+    initial = {"currency": request.team.currency, "owner": request.user.pk, "tenancy": Tenancy.UNKNOWN}
     form = TypedMachineForm(request.POST or None, team=request.team, initial=initial)
     # A machine that is given back already is nothing to add.
     del form.fields["state"].choices[2:]  # type: ignore[attr-defined]

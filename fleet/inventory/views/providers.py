@@ -26,7 +26,7 @@ from fleet.inventory.adapters import adapter_class, can
 from fleet.inventory.check_words import is_running, lines_of
 from fleet.inventory.health import Health, health_of
 from fleet.inventory.models import Instance, ProviderAccount
-from fleet.inventory.prices import Burn, burn
+from fleet.inventory.prices import Burn, burn, price_now
 from fleet.providers.base import Capability
 from fleet.providers.errors import Invalid
 from fleet.providers.registry import adapters
@@ -160,7 +160,7 @@ def fleet_of(account: ProviderAccount) -> dict[str, Any]:
     machines = list(Instance.objects.filter(account=account, gone_at=None).order_by("name"))
     figure: Burn = burn(machines)
     return {
-        "machines": machines,
+        "machines": [(machine, price_now(machine)) for machine in machines],
         "gpus": sum(machine.gpu_count or 0 for machine in machines),
         "unmanaged": sum(not machine.managed for machine in machines),
         "burn": figure,
