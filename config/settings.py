@@ -175,6 +175,22 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "fleet.teams.backends.EmailBackend",
 ]
+# Sign-in with an OpenID provider, where OIDC_ISSUER is set; its addresses are read from its discovery document.
+OIDC_ISSUER = env_str("OIDC_ISSUER")
+OIDC_RP_CLIENT_ID = env_str("OIDC_CLIENT_ID")
+OIDC_RP_CLIENT_SECRET = env_secret("OIDC_CLIENT_SECRET")
+OIDC_RP_SIGN_ALGO = env_str("OIDC_SIGN_ALGORITHM", "RS256")
+OIDC_RP_SCOPES = env_str("OIDC_SCOPES", "openid email profile")
+OIDC_LABEL = env_str("OIDC_LABEL")
+OIDC_CREATE_USER = env_bool("OIDC_CREATE_USERS", False)
+# Groups of the provider that give roles here: OIDC_TEAM_ROLES=gpu-admins=lab:admin,gpu-users=lab:viewer
+OIDC_TEAM_CLAIM = env_str("OIDC_TEAM_CLAIM", "groups")
+OIDC_TEAM_ROLES = env_list("OIDC_TEAM_ROLES")
+OIDC_TIMEOUT = 10
+OIDC_USE_PKCE = True
+if OIDC_ISSUER:
+    AUTHENTICATION_BACKENDS.append("fleet.teams.oidc.OpenIDBackend")
+
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")

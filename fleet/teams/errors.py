@@ -2,6 +2,7 @@
 
 TeamsError
 ├── LastAdmin
+├── NoAccount
 ├── Taken
 └── InvitationUnusable
 """
@@ -21,6 +22,10 @@ class TeamsError(Exception):
 
 class LastAdmin(TeamsError):
     """A team without an admin could not be managed by anybody."""
+
+
+class NoAccount(TeamsError):
+    """Whoever signs in from elsewhere has no account here, and none may be made."""
 
 
 class Taken(TeamsError):

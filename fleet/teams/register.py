@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
 from fleet.panels import NavItem
 from fleet.teams import sessions
+from fleet.teams.checks import check_openid
 
 
 def register_panels() -> None:
@@ -20,3 +22,4 @@ def register_panels() -> None:
     ):
         panels.settings_tabs.register(tab)
     sessions.connect()
+    register(check_openid, Tags.security)

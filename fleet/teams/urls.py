@@ -3,13 +3,15 @@ from __future__ import annotations
 from django.contrib.auth import views as auth_views
 from django.urls import path
 
-from fleet.teams.views import account, audit_log, home, join, members, projects, settings, tokens
+from fleet.teams.views import account, audit_log, home, join, members, oidc, projects, settings, tokens
 from fleet.teams.views.language import switch_language
 from fleet.teams.views.sign_in import SignIn
 
 urlpatterns = [
     path("", home.home, name="home"),
     path("login/", SignIn.as_view(), name="login"),
+    path("oidc/authenticate/", oidc.start, name="oidc_authentication_init"),
+    path("oidc/callback/", oidc.callback, name="oidc_authentication_callback"),
     path("logout/", auth_views.LogoutView.as_view(), name="logout"),
     path("language/", switch_language, name="set_language"),
     path("account/", account.account, name="account"),

@@ -34,6 +34,7 @@ class SignIn(LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context = super().get_context_data(**kwargs)
         context["days"] = settings.SESSION_COOKIE_AGE // 86_400
+        context["oidc_label"] = settings.OIDC_ISSUER and (settings.OIDC_LABEL or _("Use the company’s sign-in"))
         context["states"] = list(GpuState)
         if context["form"].errors:
             context["wrong"] = self.what_is_wrong(context["form"])
