@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -19,17 +18,18 @@ class Route:
 
     @property
     def kinds(self) -> list[str]:
-        """What the address takes: for `instances/<int:pk>/` it is `instances`, the word before the place."""
-        parts = self.path.split("/")
-        return [before for before, part in pairwise(parts) if PLACE.search(part) and before != "t"]
+        """What the address takes: for `t/<slug:team_slug>/holds/<int:pk>/release/` it is `holds`, the way to the place."""
+        return [way for way, part in self.ways() if PLACE.search(part) and way != "t"]
 
-    def at(self, team: str, things: dict[str, object]) -> str:
-        before, address = "", []
+    def ways(self) -> Iterator[tuple[str, str]]:
+        way: list[str] = []
         for part in self.path.split("/"):
-            value = team if before == "t" else things.get(before, "")
-            address.append(PLACE.sub(str(value), part))
-            before = part
-        return "/" + "/".join(address)
+            yield "/".join(way), part
+            way = [] if part == "<slug:team_slug>" else [*way, part]
+
+    def at(self, team: str, things: Mapping[str, object]) -> str:
+        parts = (PLACE.sub(str(team if way == "t" else things.get(way, "")), part) for way, part in self.ways())
+        return "/" + "/".join(parts)
 
 
 def walk(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[Route]:
