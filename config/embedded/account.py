@@ -121,16 +121,16 @@ def socket_directory(home: Path) -> Path:
     return Path(tempfile.gettempdir()).resolve() / f"rackrent-{os.geteuid()}-{path_digest(home)}"
 
 
-def make_private(path: Path, account: Account, *, mode: int = 0o700) -> Path:
-    """Make the directory `path` for `account`; one that is there already must be theirs and closed to everybody else.
+def make_private(path: Path, account: Account, *, mode: int = 0o700, tolerated: int | None = None) -> Path:
+    """Make the directory `path` for `account`; one that is there already must be theirs and no more open than `tolerated` (or `mode`).
 
     Raises EmbeddedError where it is not: it may be another user's trap, and we never change what we did not make.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_parents(path)
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
-        _require_private(path, account, mode)
+        _require_private(path, account, tolerated or mode)
     else:
         path.chmod(mode)
         if not account.is_own:
@@ -138,25 +138,36 @@ def make_private(path: Path, account: Account, *, mode: int = 0o700) -> Path:
     return path
 
 
-def _require_private(path: Path, account: Account, mode: int) -> None:
+def _make_parents(path: Path) -> None:
+    """The missing ones only; the system account has to pass those that root makes."""
+    for parent in reversed(path.parents):
+        if not parent.exists():
+            parent.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, exist_ok=True)
+
+
+def _require_private(path: Path, account: Account, tolerated: int) -> None:
     found = path.lstat()
+    mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISDIR(found.st_mode):
         raise EmbeddedError(f"{path} is not a directory. Move it away and start again.")
     if found.st_uid != account.uid:
         raise EmbeddedError(
             f"{path} belongs to user {found.st_uid}, not {account.uid}. Move it away, or set RACKRENT_DATA_DIR to another place."
         )
-    if stat.S_IMODE(found.st_mode) & ~mode & 0o077:
+    if mode & ~tolerated & 0o077:
         raise EmbeddedError(
-            f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o}). Close it (chmod {mode:o}) and start again."
+            f"{path} is open to other users (mode {mode:o}). Close it (chmod {mode & tolerated:o}) and start again."
         )
 
 
-def make_home(home: Path) -> Path:
-    """The directory around a server's data: ours alone, and for root passable (not readable) for the system account."""
+def make_home(home: Path, *, tolerated: int = 0o700) -> Path:
+    """The directory around a server's data: ours alone, and for root passable (not readable) for the system account.
+
+    `tolerated`: how open one may be that an ordinary user made before.
+    """
     own = Account(os.geteuid(), os.getegid())
     if own.uid != 0:
-        return make_private(home, own)
+        return make_private(home, own, tolerated=tolerated)
     root = make_private(state_root(), own, mode=0o755)
     require_passable(root)
     if home == root:

@@ -34,7 +34,8 @@ class Up:
     def __init__(self, console: Console, installation: Installation) -> None:
         self.console = console
         self.installation = installation
-        self.home: Path = make_home(installation.home)
+        # Everything secret lies deeper, in directories that are closed.
+        self.home: Path = make_home(installation.home, tolerated=0o755)
         self.record = RunRecord(self.home)
         self.supervisor = Supervisor(console, self._write_record)
         self.login: FirstLogin | None = None

@@ -31,6 +31,19 @@ class TestDirectories:
             make_private(tmp_path / "run", OURSELVES)
         assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o755
 
+    def test_the_missing_ones_above_are_made_private_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("os.geteuid", lambda: OURSELVES.uid or 1000)
+        make_private(tmp_path / "var" / "keys", OURSELVES)
+        assert stat.S_IMODE((tmp_path / "var").stat().st_mode) == 0o700
+
+    def test_an_outer_one_may_be_readable_but_not_writable_to_others(self, tmp_path: Path):
+        (tmp_path / "var").mkdir()
+        (tmp_path / "var").chmod(0o755)
+        assert make_private(tmp_path / "var", OURSELVES, tolerated=0o755)
+        (tmp_path / "var").chmod(0o777)
+        with pytest.raises(EmbeddedError, match="chmod 755"):
+            make_private(tmp_path / "var", OURSELVES, tolerated=0o755)
+
     def test_one_that_belongs_to_somebody_else_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "run").mkdir(mode=0o700)
         with pytest.raises(EmbeddedError, match="belongs to user"):
