@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -24,18 +25,26 @@ class MomentField(IsoDateTimeField):
         "invalid": gettext_lazy("Give a time as 2026-11-30T08:00:00Z; in an address, write + as %%2B.")
     }
 
+    def to_python(self, value: Any) -> datetime | None:
+        """In UTC: PostgreSQL knows no offset beyond 16 hours."""
+        moment: datetime | None = super().to_python(value)
+        try:
+            return moment.astimezone(UTC) if moment else moment
+        except OverflowError:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+
 
 class MomentFilter(django_filters.IsoDateTimeFilter):
     field_class = MomentField
 
 
-class IdFilter(django_filters.NumberFilter):
-    """The id of a row; 404-like answers are for addresses, a filter that matches nothing answers an empty list."""
+class WholeFilter(django_filters.NumberFilter):
+    """A whole number that its column can hold."""
 
     field_class = forms.IntegerField
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, min_value=1, max_value=BIGGEST_ID, **kwargs)
+    def __init__(self, *args: Any, low: int = -(2**31), high: int = 2**31 - 1, **kwargs: Any) -> None:
+        super().__init__(*args, min_value=low, max_value=high, **kwargs)
 
     def get_max_validator(self) -> None:
         """django-filter's own guard is for decimals; the field has its bounds already."""
@@ -48,6 +57,13 @@ class FlagFilter(django_filters.TypedChoiceFilter):
         words = [("true", "true"), ("false", "false")]
         super().__init__(*args, choices=words, coerce=lambda word: word == "true", help_text=help_text, **kwargs)
         extend_schema_field({"type": "boolean", "description": help_text})(self)
+
+
+class IdFilter(WholeFilter):
+    """The id of a row. One that does not exist leaves nothing, as one of another team does."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, low=1, high=BIGGEST_ID, **kwargs)
 
 
 class WordsFilter(django_filters.BaseInFilter, django_filters.ChoiceFilter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.core.exceptions import ValidationError as FieldError
 from django.utils.translation import gettext as _
@@ -15,15 +15,11 @@ from fleet.rest.filters import BIGGEST_ID, MomentField
 
 def moment_of(request: Request, name: str) -> datetime | None:
     word = request.query_params.get(name)
-    if word is None:
-        return None
     try:
-        moment: datetime = MomentField().clean(word)
-        return moment.astimezone(UTC)
-    except (FieldError, OverflowError):
-        raise ValidationError(
-            {name: _("Give a time as 2026-11-30T08:00:00Z; in an address, write + as %2B.")}
-        ) from None
+        moment: datetime | None = MomentField(required=False).clean(word)
+    except FieldError as error:
+        raise ValidationError({name: error.messages[0] % ()}) from None
+    return moment
 
 
 def number_of(request: Request, name: str, *, low: int, high: int, default: int) -> int:

@@ -33,6 +33,12 @@ class Schema(AutoSchema):
         shared = getattr(self.view, "shared_parameters", ()) if self._is_list_view() else ()
         return [*super().get_override_parameters(), *shared]
 
+    def get_summary(self) -> str:
+        """One line for the closed entry of the docs page: the view's first sentence, or that it is one row."""
+        if getattr(self.view, "detail", False):
+            return "One of them"
+        return str(self.get_description()).split(". ")[0].split("\n")[0].rstrip(".")
+
     def get_response_serializers(self) -> Any:
         found = super().get_response_serializers()
         answers = found if isinstance(found, dict) else {200: found}

@@ -7,7 +7,7 @@ from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter
+from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WholeFilter
 from fleet.teams.scoping import TeamRows
 from fleet.telemetry.models import Agent, MachineEvent
 
@@ -106,7 +106,7 @@ class EventFilter(django_filters.FilterSet):
     instance = IdsFilter(help_text="Ids of machines, separated by commas.")
     gpu = IdsFilter(help_text="Ids of GPUs, separated by commas.")
     kind = django_filters.CharFilter(help_text="e.g. xid; docs/agent-protocol.md has the list.")
-    code = django_filters.NumberFilter(help_text="e.g. 79 of an XID.")
+    code = WholeFilter(help_text="e.g. 79 of an XID.")
     since = MomentFilter("at", "gte", help_text="At or after this time.")
     until = MomentFilter("at", "lt", help_text="Before this time.")
 

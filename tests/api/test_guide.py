@@ -1,0 +1,94 @@
+"""docs/api.md, run: every command in it is sent, and what it says of the answer holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from fleet.inventory.models import GPU
+from fleet.teams.models import Scope
+from fleet.telemetry.models import Agent, HostLatest
+from tests.api.resources import LISTS
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+EXAMPLES = re.findall(r"```sh\n(.+?)```\n```json\n(.+?)```", GUIDE, re.DOTALL)
+
+
+@pytest.fixture
+def seventeen(acme, account, make_instance, fleet):
+    """The guide's machine: number 17, with GPU 41."""
+    old = fleet.instance
+    known = {"tenancy": old.tenancy, "started_at": old.started_at, "price_per_hour": "40", "external_id": "seventeen"}
+    machine = make_instance(id=17, name="train-01", **known)
+    machine.gpu_count = 2
+    machine.save()
+    GPU.objects.create(id=41, instance=machine, uuid="GPU-41")
+    latest = fleet.gpus[0].latest
+    latest.gpu_id = 41
+    latest.save(force_insert=True)
+    host = HostLatest.objects.get(instance=old)
+    host.instance = machine
+    host.save(force_insert=True)
+    Agent.objects.filter(instance=old).update(instance=machine)
+    return machine
+
+
+def send(command: str, secret: str):
+    """What curl would send, sent."""
+    words = shlex.split(
+        command.replace("\\\n", " ").replace("$TOKEN", secret).replace("$RACKRENT", "http://testserver")
+    )
+    assert words.pop(0) == "curl"
+    headers: dict[str, str] = {}
+    pairs: dict[str, str] = {}
+    address = ""
+    while words:
+        word = words.pop(0)
+        if word == "-H":
+            name, value = words.pop(0).split(": ", 1)
+            headers[name] = value
+        elif word == "-d":
+            name, value = words.pop(0).split("=", 1)
+            pairs[name] = value
+        elif word != "-G":
+            address = word
+    return Client(headers=headers).get(address + ("?" + urlencode(pairs) if pairs else ""))
+
+
+def shape_holds(said, answered, at="answer") -> None:
+    """Every field that the guide shows is in the answer, with a value of the same kind; words are the same."""
+    if isinstance(said, dict):
+        for name, value in said.items():
+            assert name in answered, f"{at}.{name} is not answered"
+            shape_holds(value, answered[name], f"{at}.{name}")
+    elif isinstance(said, list):
+        assert isinstance(answered, list)
+        assert answered, f"{at} is empty"
+        shape_holds(said[0], answered[0], f"{at}[0]")
+    elif isinstance(said, float):
+        assert isinstance(answered, float), at
+    elif said is not None and not (isinstance(said, str) and re.search(r"…|\dZ$|\.\d{6}$", said)):
+        assert answered == said, at
+
+
+def test_the_guide_has_its_examples():
+    assert len(EXAMPLES) == GUIDE.count("```sh") == 7
+
+
+@pytest.mark.parametrize(("command", "said"), EXAMPLES, ids=[command.split("v1")[1][:24] for command, _ in EXAMPLES])
+def test_every_command_answers_as_the_guide_says(seventeen, acme, make_token, command, said):
+    secret, _ = make_token(acme, Scope.READ)
+    answer = send(command, secret)
+    expected = json.loads(said)
+    assert answer.status_code == (200 if "error" not in expected else 401 if "TOKEN" not in command else 400)
+    shape_holds(expected, answer.json())
+
+
+def test_the_guide_names_every_list():
+    assert [address for address in LISTS if f"`{address.split('/')[3]}`" not in GUIDE] == []
