@@ -31,14 +31,14 @@ class DashboardOffice:
     async def is_listed(self, machine_id: str) -> bool:
         async with self._lock:
             if machine_id not in self._listed and time.monotonic() - self._looked_at > LOOK_SECONDS:
-                self._listed = await _ask(self._look)
+                self._listed = await ask_database(self._look)
                 self._looked_at = time.monotonic()
         return machine_id in self._listed
 
     async def enrolment_token(self, *, refused: str = "") -> str:
         async with self._lock:
             if not self._token or self._token == refused:
-                self._token = await _ask(lambda: new_enrolment_token(team=self.account.team))
+                self._token = await ask_database(lambda: new_enrolment_token(team=self.account.team))
         return self._token
 
     def _look(self) -> set[str]:
@@ -46,8 +46,8 @@ class DashboardOffice:
         return listed_machines(self.account)
 
 
-async def _ask(question: Callable[[], T]) -> T:
-    """Raises TryLaterError while the database is away."""
+async def ask_database(question: Callable[[], T]) -> T:
+    """Asked in a thread, whose connection is given back. Raises TryLaterError while the database is away."""
 
     def answer() -> T:
         close_old_connections()

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from fleet.sandbox.client import IngestClient
+from fleet.sandbox.office import ask_database
 from fleet.sandbox.replay import Replay
 from fleet.sandbox.replay_memory import Outside, ReplayError, ReplayMemory, memory_path, outside_window
 from fleet.sandbox.server import http_client
@@ -170,10 +170,12 @@ def enrolment_token_of(options: dict[str, Any], *, machines: int) -> tuple[str, 
         return str(token), given
     team = team_of(options["team"])
     made: list[str] = []
+    making = asyncio.Lock()
 
     async def on_demand() -> str:
-        if not made:
-            made.append(await sync_to_async(make_token)(team, machines))
+        async with making:
+            if not made:
+                made.append(await ask_database(lambda: make_token(team, machines)))
         return made[0]
 
     return f"team {team.pk} {team.slug}", on_demand
