@@ -22,4 +22,5 @@ app.conf.beat_schedule = {
         "schedule": crontab(hour="3", minute="17"),
     },
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
+    "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},
 }

@@ -18,10 +18,10 @@ from django.views.decorators.http import require_POST, require_safe
 from fleet.teams.access import PersonRequest
 from fleet.teams.audit import Actor
 from fleet.teams.errors import TeamsError
+from fleet.teams.form_throttles import throttled
 from fleet.teams.forms import PasswordForm, ProfileForm
 from fleet.teams.models import BrowserSession, Membership, User
 from fleet.teams.people import change_password, close_account, end_other_sessions, end_session, update_profile
-from fleet.teams.throttling import throttled
 
 
 @require_safe

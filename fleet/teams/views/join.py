@@ -20,11 +20,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from fleet.teams.addresses import client_ip
 from fleet.teams.audit import Actor
 from fleet.teams.errors import InvitationUnusable, Taken, TeamsError
+from fleet.teams.form_throttles import throttled
 from fleet.teams.forms import RegistrationForm
 from fleet.teams.invitations import accept_invitation, find_invitation, register_invited
 from fleet.teams.models import Invitation, User
 from fleet.teams.secrets import hash_token
-from fleet.teams.throttling import throttled
 
 INVITATION = "invitation"
 

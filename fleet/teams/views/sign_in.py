@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from fleet.states import GpuState
-from fleet.teams.throttling import throttled
+from fleet.teams.form_throttles import throttled
 
 
 @method_decorator(throttled("login", "30/min"), name="dispatch")

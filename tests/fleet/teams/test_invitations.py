@@ -59,6 +59,14 @@ def test_somebody_with_an_account_joins_with_it(invitation, charlie, as_user):
     assert Membership.objects.get(user=charlie, team__slug="acme").role == Role.OPERATOR
 
 
+def test_who_has_to_sign_in_first_comes_back_to_the_invitation(invitation, charlie, client):
+    page = open_link(client, invitation[1])
+    assert 'href="/login/?next=/join/"' in page.text
+    answer = client.post("/login/", {"username": "charlie", "password": "correct horse", "next": "/join/"})
+    assert answer.headers["Location"] == "/join/"
+    assert client.post("/join/").headers["Location"] == "/t/acme/"
+
+
 def test_it_works_once(invitation, client, charlie, as_user):
     late = as_user(charlie)
     open_link(late, invitation[1])
