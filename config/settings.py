@@ -34,7 +34,7 @@ CREDENTIAL_KEYS = [
 ]
 
 # Reading a provider: how long one listing may take, and how many complete ones must lack a machine before it is gone.
-POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 120, low=10, high=150)
+POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)
 LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 
 RACKRENT_HOST = env_str("RACKRENT_HOST", "127.0.0.1")

@@ -78,7 +78,7 @@ class AccountForm(forms.Form):
         except InvalidOption as error:
             self.add_error(PREFIX + error.field, gettext(error.message) % error.params)
         except CredentialError as error:
-            raise forms.ValidationError(str(error)) from None
+            raise forms.ValidationError(gettext(str(error))) from None
 
     def values(self) -> dict[str, str]:
         """The declared fields; an untouched secret is ""."""

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from fleet.inventory.failures import in_readers_language
 from fleet.inventory.health import remedy_for
 from fleet.inventory.models import ProviderAccount
 
@@ -47,7 +48,7 @@ def line_of(result: dict[str, Any]) -> Line:
         return Line("ok", machines_title(result), _("read from the first page to the last"))
     if name == "unpriced":
         return unpriced(result)
-    return Line("no", result["detail"] or _("The provider refused"), remedy_for(result["kind"]))
+    return Line("no", in_readers_language(result["detail"]) or _("The provider refused"), remedy_for(result["kind"]))
 
 
 def accepted(result: dict[str, Any]) -> Line:

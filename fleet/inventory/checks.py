@@ -9,12 +9,10 @@ from typing import Any
 from django.conf import settings
 
 from fleet.inventory.adapters import can, open_adapter
-from fleet.inventory.credentials import CredentialError
+from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import prices_of, read_listing
 from fleet.inventory.models import ProviderAccount
-from fleet.inventory.poll import error_text
 from fleet.providers.base import Capability, Provider
-from fleet.providers.errors import Invalid, ProviderError
 
 Result = dict[str, Any]
 
@@ -40,14 +38,14 @@ def answers(account: ProviderAccount) -> tuple[list[Result], dict[str, str]]:
         results += [{"name": "lacks", "result": "warn", "permission": lack[:120]} for lack in info.lacks]
         if can(account, Capability.LIST):
             results += counted(adapter, account.currency)
-    except (ProviderError, CredentialError) as error:
+    except Exception as error:  # noqa: BLE001 - the person who asked gets an answer, also of an adapter with a bug
         return [*results, refusal(account, error)], {}
     return results, {"external_id": info.external_id[:200], "currency": info.currency[:3]}
 
 
-def refusal(account: ProviderAccount, error: ProviderError | CredentialError) -> Result:
-    known = error if isinstance(error, ProviderError) else Invalid(str(error))
-    return {"name": "failed", "result": "no", "kind": known.kind, "detail": error_text(account, known)}
+def refusal(account: ProviderAccount, error: Exception) -> Result:
+    known = as_provider_error(error, account)
+    return {"name": "failed", "result": "no", "kind": known.kind, "detail": shown_text(account, known)}
 
 
 def counted(adapter: Provider, currency: str) -> list[Result]:

@@ -8,13 +8,20 @@ from collections.abc import Mapping
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from fleet.inventory.models import ProviderAccount
 from fleet.teams.audit import Actor, record
 
+NOT_SET = gettext_noop("CREDENTIAL_KEYS is not set: no credentials can be kept.")
+NO_KEY = gettext_noop(
+    "CREDENTIAL_KEYS holds a key that is no 32 url-safe base64 bytes; make one with Fernet.generate_key()."
+)
+NONE_OPENS = gettext_noop("None of CREDENTIAL_KEYS opens these credentials: add the key that encrypted them.")
+
 
 class CredentialError(Exception):
-    """Credentials cannot be sealed or opened; the text says what the operator must do and holds no secret."""
+    """Credentials cannot be sealed or opened; the text, a message id, says what the operator must do and holds no secret."""
 
 
 def seal(secrets: Mapping[str, str]) -> bytes:
@@ -29,9 +36,7 @@ def open_sealed(sealed: bytes | memoryview) -> dict[str, str]:
     try:
         opened: dict[str, str] = json.loads(keyring().decrypt(bytes(sealed)))
     except InvalidToken:
-        raise CredentialError(
-            "None of CREDENTIAL_KEYS opens these credentials: add the key that encrypted them."
-        ) from None
+        raise CredentialError(NONE_OPENS) from None
     return opened
 
 
@@ -51,10 +56,8 @@ def rotate_credentials(*, actor: Actor) -> int:
 
 def keyring() -> MultiFernet:
     if not settings.CREDENTIAL_KEYS:
-        raise CredentialError("CREDENTIAL_KEYS is not set: no credentials can be kept.")
+        raise CredentialError(NOT_SET)
     try:
         return MultiFernet([Fernet(key) for key in settings.CREDENTIAL_KEYS])
     except ValueError:
-        raise CredentialError(
-            "CREDENTIAL_KEYS holds a key that is no 32 url-safe base64 bytes; make one with Fernet.generate_key()."
-        ) from None
+        raise CredentialError(NO_KEY) from None

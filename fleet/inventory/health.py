@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from fleet.inventory.adapters import can
+from fleet.inventory.failures import in_readers_language
 from fleet.inventory.models import ProviderAccount
 from fleet.providers.base import Capability
 
@@ -58,6 +59,7 @@ class Health:
     reading: Reading
     words: str
     remedy: str = ""
+    detail: str = ""
 
     @property
     def is_bad(self) -> bool:
@@ -66,8 +68,10 @@ class Health:
 
 def health_of(account: ProviderAccount, *, now: datetime) -> Health:
     reading = reading_of(account, now=now)
-    remedy = remedy_for(account.error_kind) if reading is Reading.FAILING else ""
-    return Health(reading, str(WORDS[reading]), remedy)
+    if reading is not Reading.FAILING:
+        return Health(reading, str(WORDS[reading]))
+    detail = in_readers_language(account.error_detail) or account.error_kind
+    return Health(reading, str(WORDS[reading]), remedy_for(account.error_kind), detail)
 
 
 def reading_of(account: ProviderAccount, *, now: datetime) -> Reading:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from django.db import models
 
+from fleet.inventory.failures import TOOK_TOO_LONG
 from fleet.inventory.models import Image, Instance
 from fleet.providers.base import (
     Capability,
@@ -94,7 +95,7 @@ def bounded(rows: Iterator[T], limit: int, deadline: float) -> Iterator[T]:
         if count > limit:
             raise Unavailable(f"The listing has more than {limit} rows.")
         if time.monotonic() > deadline:
-            raise Unavailable("The listing took longer than it may.")
+            raise Unavailable(TOOK_TOO_LONG)
         yield row
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from fleet.inventory.accounts import MANUAL, difference, manual_account
 from fleet.inventory.models import Hold, HoldKind, Instance, ProviderAccount
 from fleet.inventory.observe import OBSERVED, observe
-from fleet.providers.base import InstanceState, Tenancy
+from fleet.providers.base import Billing, InstanceState, Tenancy
 from fleet.providers.gpus import canonical
 from fleet.providers.manual import Manual, billing_of
 from fleet.teams.audit import Actor, record
@@ -120,6 +120,23 @@ def update_machine(
     changed = difference(before, said(locked))
     record(actor=actor, team=locked.team, action="instance.update", target=locked, **changed)
     return locked
+
+
+@transaction.atomic
+def retire_machine(*, actor: Actor, instance: Instance, now: datetime | None = None) -> bool:
+    """A machine that no provider lists is no more. False: it was gone already. Raises ValueError for a listed one."""
+    now = now or timezone.now()
+    if not is_typed(instance):
+        raise ValueError(f"{instance} is listed by its provider")
+    state, billing = InstanceState.TERMINATED, Billing.NONE
+    ended = Instance.objects.filter(pk=instance.pk, gone_at=None).update(
+        state=state, raw_state=state, billing=billing, gone_at=now, state_since=now, provider_stopped_at=now
+    )
+    if ended:
+        instance.refresh_from_db()
+        observe(instance, now=now, unchanged_until=now)
+        record(actor=actor, team=instance.team, action="instance.retire", target=instance)
+    return bool(ended)
 
 
 @transaction.atomic

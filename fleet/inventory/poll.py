@@ -10,26 +10,21 @@ again before anything is written, so a poll that outlived its claim writes nothi
 
 from __future__ import annotations
 
-import logging
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils import timezone
 
-from fleet.inventory.adapters import can, open_adapter, secrets_of
-from fleet.inventory.credentials import CredentialError
+from fleet.inventory.adapters import can, open_adapter
+from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import read_listing
 from fleet.inventory.models import ProviderAccount
 from fleet.inventory.reconcile import Changes, apply_listing
 from fleet.providers.base import Capability
-from fleet.providers.errors import Invalid, ProviderError, RateLimited, Unavailable
-from fleet.providers.redact import cut, redact
+from fleet.providers.errors import Invalid, ProviderError, RateLimited
 from fleet.providers.registry import adapters
-
-logger = logging.getLogger(__name__)
 
 MAX_BACKOFF = timedelta(hours=1)
 MAX_RETRY_AFTER = timedelta(days=1)
@@ -81,16 +76,8 @@ def poll_account(*, account: ProviderAccount, now: datetime) -> PollOutcome:
     try:
         adapter = open_adapter(account)
         listing = read_listing(adapter, timeout_seconds=settings.POLL_TIMEOUT_SECONDS)
-    except ProviderError as error:
-        return failed(account, error, now=now)
-    except CredentialError as error:
-        return failed(account, Invalid(str(error)), now=now)
-    except SoftTimeLimitExceeded:
-        return failed(account, Unavailable("Reading the provider took longer than it may."), now=now)
-    except Exception as error:
-        # An adapter broke its promise. Its account must back off like any other, and say so.
-        logger.exception("The %s adapter failed on account %s", account.kind, account.pk)
-        return failed(account, Unavailable(f"The adapter failed: {type(error).__name__}."), now=now)
+    except Exception as error:  # noqa: BLE001 - an adapter with a bug must back off like any other; the bug is logged
+        return failed(account, as_provider_error(error, account), now=now)
     changes = apply_listing(account=account, listing=listing, rule_version=adapter.rule_version, now=now)
     if changes is not None:
         finish(account, now=now)
@@ -115,19 +102,10 @@ def failed(account: ProviderAccount, error: ProviderError, *, now: datetime) -> 
         failures=failures,
         failed_at=now,
         error_kind=error.kind,
-        error_detail=error_text(account, error),
+        error_detail=shown_text(account, error),
         next_poll_at=later(now, backoff(account.poll_interval_seconds, failures, error)),
     )
     return PollOutcome(error=error)
-
-
-def error_text(account: ProviderAccount, error: ProviderError) -> str:
-    """What may be shown: one line, without any of the account's secrets."""
-    try:
-        secrets = secrets_of(account)
-    except CredentialError:
-        secrets = {}
-    return cut(redact(error.detail, secrets.values()), 500)
 
 
 def backoff(interval_seconds: int, failures: int, error: ProviderError) -> timedelta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from fleet.inventory.checks import run_checks
@@ -21,7 +22,12 @@ def dispatch_polls() -> int:
     return len(claims)
 
 
-@shared_task(name="inventory.poll", soft_time_limit=170, time_limit=180)
+# The listing has its own time-out; this one catches an adapter that hangs inside a call.
+SOFT_LIMIT_SECONDS = settings.POLL_TIMEOUT_SECONDS + 10
+HARD_LIMIT_SECONDS = settings.POLL_TIMEOUT_SECONDS + 30
+
+
+@shared_task(name="inventory.poll", soft_time_limit=SOFT_LIMIT_SECONDS, time_limit=HARD_LIMIT_SECONDS)
 def poll(account_id: int, started_at: str) -> None:
     """Does nothing when its claim is no longer the account's: delivered twice, or picked up too late."""
     claimed_at = datetime.fromisoformat(started_at)
@@ -30,7 +36,7 @@ def poll(account_id: int, started_at: str) -> None:
         poll_account(account=account, now=claimed_at)
 
 
-@shared_task(name="inventory.check_account", soft_time_limit=170, time_limit=180)
+@shared_task(name="inventory.check_account", soft_time_limit=SOFT_LIMIT_SECONDS, time_limit=HARD_LIMIT_SECONDS)
 def check_account(account_id: int) -> None:
     account = ProviderAccount.objects.filter(pk=account_id, disconnected_at=None).first()
     if account is not None:

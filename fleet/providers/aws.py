@@ -118,7 +118,7 @@ class Aws:
     def _client(self, service: str, region: str) -> Any:
         from botocore.config import Config
 
-        patience = Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 3, "mode": "standard"})
+        patience = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2, "mode": "standard"})
         return self._session.client(service, region_name=region, config=patience)
 
     def _read(self, region: str) -> list[ProviderInstance]:

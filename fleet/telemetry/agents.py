@@ -6,8 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from fleet.inventory.machines import retire_machine
 from fleet.inventory.models import Instance
-from fleet.providers.base import InstanceState
 from fleet.teams.audit import Actor, record
 from fleet.telemetry.enrolment import listed_candidates
 from fleet.telemetry.models import Agent
@@ -81,7 +81,7 @@ def move_agent(*, actor: Actor, agent: Agent, instance: Instance) -> None:
         _record(actor, former, "agent.replaced", old={"prefix": former.prefix})
         former.delete()
     Agent.objects.filter(pk=agent.pk).update(instance=instance, match_conflict="")
-    Instance.objects.filter(pk=own.pk).update(gone_at=timezone.now(), state=InstanceState.TERMINATED)
+    retire_machine(actor=actor, instance=own)
     agent.instance = instance
     _record(actor, agent, "agent.move", old={"instance": own.name}, new={"instance": instance.name})
 

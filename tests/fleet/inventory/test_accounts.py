@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 
 from fleet.inventory.accounts import (
     create_account,
@@ -126,6 +127,22 @@ def test_a_check_says_what_the_key_sees_and_lacks(lab, provider, listed, monkeyp
     assert (lab.external_id, lab.currency, lab.checked_at) == ("lab-42", "EUR", NOON)
     assert lab.check_results == results
     assert not Instance.objects.exists()
+
+
+def test_an_adapter_with_a_bug_is_a_failed_check_and_no_endless_wait(lab, provider, caplog):
+    provider.error = KeyError("machines")
+    (result,) = run_checks(account=lab, now=NOON)
+    assert (result["name"], result["detail"]) == ("failed", "The adapter failed: KeyError.")
+    lab.refresh_from_db()
+    assert lab.checked_at == NOON
+    assert "scripted adapter failed" in caplog.text
+
+
+def test_a_provider_that_hangs_is_given_up_by_the_worker(lab, provider):
+    provider.error = SoftTimeLimitExceeded()
+    poll_account(account=lab, now=NOON)
+    lab.refresh_from_db()
+    assert (lab.error_kind, lab.error_detail) == ("unavailable", "Reading the provider took longer than it may.")
 
 
 def test_a_refused_key_is_a_failed_check_without_the_key(lab, provider):

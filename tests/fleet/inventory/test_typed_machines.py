@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from fleet.inventory.machines import TypedMachine, add_machine, update_machine
+from fleet.inventory.machines import TypedMachine, add_machine, retire_machine, update_machine
 from fleet.inventory.poll import poll_account
 from fleet.providers.base import InstanceState
 from fleet.teams.audit import Actor
@@ -81,3 +81,18 @@ def test_what_the_provider_says_of_it_is_not_ours_to_type(lab, provider, listed,
             labels={},
             typed=typed(),
         )
+
+
+def test_one_that_is_no_more_is_retired_once(acme, actor):
+    machine = add_machine(actor=actor, team=acme, typed=typed(price_per_hour=Decimal(1)), now=NOON)
+    assert retire_machine(actor=actor, instance=machine, now=NOON)
+    assert not retire_machine(actor=actor, instance=machine, now=NOON)
+    assert (machine.state, machine.billing, machine.gone_at) == ("terminated", "none", NOON)
+    assert list(machine.observations.order_by("pk").values_list("billing", flat=True)) == ["full", "none"]
+
+
+def test_a_listed_one_is_not_ours_to_retire(lab, provider, listed, actor):
+    provider.machines = [listed("i-1")]
+    poll_account(account=lab, now=NOON)
+    with pytest.raises(ValueError, match="listed by its provider"):
+        retire_machine(actor=actor, instance=lab.instances.get(), now=NOON)
