@@ -135,6 +135,8 @@ def database(url: str) -> dict[str, Any]:
     options: dict[str, Any] = dict(parts)
     if pool_size := env_int("DATABASE_POOL_SIZE", 0, low=0, high=200):
         options["pool"] = {"min_size": 1, "max_size": pool_size}
+        # A connection that a restart of the server broke is noticed when it is taken, not when a page fails.
+        settings["CONN_HEALTH_CHECKS"] = True
     return {"ENGINE": "django.db.backends.postgresql", "OPTIONS": options, **settings}
 
 
@@ -325,12 +327,14 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "filters": {"no_traceback": {"()": "config.logs.WithoutTraceback"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         # Django's own handlers speak up under DEBUG only; a page that is not found is no news.
         "django": {"handlers": [], "level": "INFO"},
         "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"filters": ["no_traceback"]},
         # HTTP clients log whole addresses, and some of ours hold a secret.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},

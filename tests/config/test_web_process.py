@@ -37,5 +37,11 @@ def test_an_error_of_a_page_is_logged_without_debug():
     assert done.stderr == "ERROR django.request: a page failed\n"
 
 
+def test_a_forged_host_name_is_one_line_in_the_log(client, capfd: pytest.CaptureFixture[str], caplog):
+    assert client.get("/login/", headers={"host": "evil.example"}).status_code == 400
+    assert "Invalid HTTP_HOST header: 'evil.example'" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 def test_no_client_logs_addresses():
     assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
