@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WholeFilter
 from fleet.teams.scoping import TeamRows
+from fleet.telemetry.ingest.bundle import shipped_version
 from fleet.telemetry.models import Agent, MachineEvent
 
 AGENT_EXAMPLE = {
@@ -16,6 +17,7 @@ AGENT_EXAMPLE = {
     "team": "acme",
     "instance": 17,
     "version": "0.1.0",
+    "shipped_version": "0.1.0",
     "hostname": "train-01",
     "provider_ids": {"aws_instance_id": "i-0abcd1234ef567890"},
     "match_conflict": "",
@@ -42,6 +44,9 @@ AGENT_EXAMPLE = {
 @extend_schema_serializer(examples=[OpenApiExample("agent", AGENT_EXAMPLE)])
 class AgentSerializer(serializers.ModelSerializer[Agent]):
     team = serializers.CharField(source="instance.team.slug", help_text="Its address (slug).")
+    shipped_version = serializers.SerializerMethodField(
+        help_text="What this dashboard hands out; an agent of another version works, and may lack readings."
+    )
     provider_ids = serializers.DictField(help_text="As the agent found them; they never merge machines by themselves.")
     match_conflict = serializers.CharField(help_text="Why its provider ids were not matched to a listed machine.")
     clock_skew_seconds = serializers.FloatField(
@@ -55,6 +60,9 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     class Meta:
         model = Agent
         fields = list(AGENT_EXAMPLE)
+
+    def get_shipped_version(self, agent: Agent) -> str:
+        return shipped_version()
 
 
 class AgentFilter(django_filters.FilterSet):
