@@ -27,6 +27,7 @@ ANSWER_DEADLINE_SECONDS = 10.0
 TERM_GRACE_SECONDS = 3.0
 # A machine without NVIDIA library may get one; asking costs a process start
 ABSENT_RETRY_SECONDS = 600.0
+FIRST_RETRY_SECONDS = 5.0
 _MOST_LINE_BYTES = 4 << 20
 
 OK, ABSENT, HUNG, MISMATCH, ERROR, PAUSED = "ok", "absent", "hung", "mismatch", "error", "paused"
@@ -56,7 +57,7 @@ class GpuProcess:
         self._term_at: float | None = None
         self._kill_at: float | None = None
         self._next_start = 0.0
-        self._backoff = Backoff(first_seconds=5, most_seconds=300)
+        self._backoff = Backoff(first_seconds=FIRST_RETRY_SECONDS, most_seconds=300)
         self._wanted = True
         self._quiet = False
         self.state = _STARTING

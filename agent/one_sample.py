@@ -25,6 +25,7 @@ class GpuQuestion:
         self.driver: dict[str, object] = {}
         self.inventory: list[dict[str, object]] = []
         self.events: list[dict[str, object]] = []
+        self._rows: list[dict[str, object]] | None = None
 
     @property
     def state(self) -> str:
@@ -43,32 +44,32 @@ class GpuQuestion:
         )
 
     def sample(self) -> list[dict[str, object]]:
-        """GPU rows; empty when none came in time."""
+        """GPU rows; empty when none came in time, or there are none."""
+        self._rows = None
         self._process.tick()
         self._process.ask()
-        rows: list[dict[str, object]] = []
-        self._wait(lambda: bool(rows) or self.state != OK, _ANSWER_SECONDS, rows)
-        return rows
+        self._wait(lambda: self._rows is not None or self.state != OK, _ANSWER_SECONDS)
+        return self._rows or []
 
     def stop(self) -> None:
         self._process.stop(4.0)
 
-    def _wait(self, done: Callable[[], bool], seconds: float, rows: list[dict[str, object]] | None = None) -> bool:
+    def _wait(self, done: Callable[[], bool], seconds: float) -> bool:
         until = time.monotonic() + seconds
         while not done() and time.monotonic() < until:
             for message in self._process.receive(0.1):
-                self._take(message, rows if rows is not None else [])
+                self._take(message)
             self._process.tick()
         return done()
 
-    def _take(self, message: dict[str, object], rows: list[dict[str, object]]) -> None:
+    def _take(self, message: dict[str, object]) -> None:
         hello, inventory, gpus, events = (message.get(name) for name in ("hello", "inventory", "gpus", "events"))
         if isinstance(hello, dict):
             self.driver = hello
         if isinstance(inventory, list):
             self.inventory = inventory
         if isinstance(gpus, list):
-            rows.extend(gpus)
+            self._rows = gpus
         if isinstance(events, list):
             self.events.extend(events)
 

@@ -57,7 +57,8 @@ class Supervisor:
         self._own_use = OwnUse()
         self._thrift = Thrift()
         self._driver: dict[str, object] = {}
-        self._next_report = time.monotonic() + self._report
+        # The first batch as soon as there are rates: somebody who has just installed this is watching the page
+        self._next_report = time.monotonic() + self._interval
         self._sender = Sender(dashboard, self._outbox, boot_id=boot_id(), heartbeat=self._heartbeat, obey=self.obey)
         self._settings = settings
         self.updater: Updater | None = None

@@ -21,6 +21,9 @@ class StubDashboard:
         self.heartbeats: list[dict[str, Any]] = []
         self.enrolments: list[dict[str, Any]] = []
         self.tokens: list[str] = []
+        self.paths: list[str] = []
+        self.connections = 0
+        self.archive = b""
         self.answers: list[tuple[int, dict[str, Any], dict[str, str]]] = []
         self.enrol_answer: tuple[int, dict[str, Any]] = (201, {"instance_id": 17, "token": "rra_own", "config": CONFIG})
         self.config: dict[str, Any] = dict(CONFIG)
@@ -52,6 +55,7 @@ class StubDashboard:
     def receive(self, path: str, token: str, body: dict[str, Any]) -> tuple[int, dict[str, Any], dict[str, str]]:
         with self.arrived:
             self.tokens.append(token)
+            self.paths.append(path)
             answer = self._answer(path, body)
             self.arrived.notify_all()
         return answer
@@ -74,6 +78,10 @@ class StubDashboard:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def setup(self) -> None:
+                stub.connections += 1
+                super().setup()
+
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers["Content-Length"]))
                 text = gzip.decompress(raw) if self.headers.get("Content-Encoding") == "gzip" else raw
@@ -85,6 +93,15 @@ class StubDashboard:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
+
+            def do_GET(self) -> None:
+                with stub.arrived:
+                    stub.paths.append(self.path)
+                found = self.path.endswith("/agent/rackrent-agent.pyz") and stub.archive
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Length", str(len(stub.archive)))
+                self.end_headers()
+                self.wfile.write(stub.archive)
 
             def log_message(self, *arguments: object) -> None:
                 """Quiet."""

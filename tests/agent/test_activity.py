@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.agent.nvml_session import one_sample, running
@@ -10,7 +12,7 @@ from tests.fakes.nvml.library import FakeNvml
 MIB = 1 << 20
 
 
-def second_sample(profile: str) -> dict:
+def second_sample(profile: str) -> Any:
     with running(FakeNvml(profile)) as session:
         session.sample()
         return session.sample()["gpus"][0]

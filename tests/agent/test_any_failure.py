@@ -76,7 +76,7 @@ def test_a_call_that_fails_for_one_gpu_costs_no_other_gpu_anything(code: int) ->
         assert_nothing_made_up(rows.get(victim, {}), healthy[victim])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(call=st.sampled_from(CALLS), code=st.sampled_from(CODES))
 def test_a_call_that_fails_for_all_gpus_makes_nothing_up(call: tuple[str, str], code: int) -> None:
     profile, function = call
@@ -91,7 +91,7 @@ def test_a_call_that_fails_for_all_gpus_makes_nothing_up(call: tuple[str, str], 
         assert_nothing_made_up(row, HEALTHY[profile].get(uuid, {}))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_several_failures_at_once_and_in_the_middle(data: st.DataObject) -> None:
     """Calls begin to fail between two samples, for some GPUs, with different codes, and then work again."""

@@ -93,7 +93,8 @@ def test_a_recovery_action_asks_for_a_reset_without_any_xid() -> None:
 
 
 def test_a_gpu_missing_since_an_earlier_start_of_this_boot_is_still_missed(tmp_path) -> None:
-    path, told = str(tmp_path / "gpus.json"), []
+    path = str(tmp_path / "gpus.json")
+    told: list[dict[str, object]] = []
     rows = [{"uuid": "GPU-a", "index": 0, "name": "A"}, {"uuid": "GPU-b", "index": 1, "name": "B"}]
     KnownGpus(path, "boot-1").learn(rows, told.append)
     again = KnownGpus(path, "boot-1")
@@ -106,7 +107,8 @@ def test_a_gpu_missing_since_an_earlier_start_of_this_boot_is_still_missed(tmp_p
 
 
 def test_another_boot_may_bring_other_gpus(tmp_path) -> None:
-    path, told = str(tmp_path / "gpus.json"), []
+    path = str(tmp_path / "gpus.json")
+    told: list[dict[str, object]] = []
     KnownGpus(path, "boot-1").learn([{"uuid": "GPU-a", "index": 0, "name": "A"}], told.append)
     KnownGpus(path, "boot-2").learn([{"uuid": "GPU-c", "index": 0, "name": "C"}], told.append)
     assert told == []

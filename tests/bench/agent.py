@@ -133,8 +133,8 @@ def start_agent(directory: Path, dashboard: StubDashboard, certificate: Path, py
     subprocess.run(
         [sys.executable, "-m", "agent.build", archive], cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL
     )
-    files = ["--config", settings, "--state-dir", state]
-    trust = ["--url", dashboard.url, "--token", "rre_bench", "--ca-file", certificate]
+    files = ["--config", str(settings), "--state-dir", str(state)]
+    trust = ["--url", dashboard.url, "--token", "rre_bench", "--ca-file", str(certificate)]
     subprocess.run([python, archive, "enrol", *trust, *files], env=environment, check=True, stderr=subprocess.DEVNULL)
     return subprocess.Popen([python, archive, "run", *files], env=environment, stderr=subprocess.DEVNULL)
 
