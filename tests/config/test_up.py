@@ -23,6 +23,9 @@ import pytest
 
 from config.embedded.processes import started_at
 
+# Everything starts for real, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(400)
+
 PASSWORD = "correct horse battery"
 # What tests set for themselves; a fresh machine has none of it.
 OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL", "CELERY_BROKER_URL", "SECRET_KEY", "CREDENTIAL_KEYS")
@@ -55,7 +58,7 @@ class Run:
     def said(self) -> str:
         return "".join(self.lines)
 
-    def wait_for(self, condition: Callable[[], object], *, seconds: float = 90) -> None:
+    def wait_for(self, condition: Callable[[], object], *, seconds: float = 200) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, self.said
