@@ -8,8 +8,8 @@ from io import StringIO
 
 from fleet.pages.listing import owner_name, project_name
 from fleet.pages.machine import ORDER, MachineView
+from fleet.spreadsheets import disarmed
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = (
     "name",
     "provider",
@@ -28,14 +28,6 @@ COLUMNS = (
     "currency",
     "read_at",
 )
-
-
-def disarmed(value: object) -> str:
-    """Empty for what is not known; text that a spreadsheet would take for a formula gets a quote in front."""
-    if value is None:
-        return ""
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
 
 
 def machines_csv(machines: Iterable[MachineView]) -> str:

@@ -10,11 +10,10 @@ from datetime import date, datetime, time, timedelta
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from fleet.spreadsheets import disarmed
 from fleet.teams.models import AuditEntry, Team
 
 COLUMNS = ("at", "person", "via", "ip_address", "action", "target_type", "target_id", "target", "old", "new")
-# What a spreadsheet takes for a formula when it opens the file (OWASP, "CSV Injection").
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def find_entries(
@@ -49,24 +48,19 @@ def csv_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
     writer = csv.writer(Line())
     yield "\ufeff" + str(writer.writerow(COLUMNS))
     for entry in entries:
-        yield str(writer.writerow([harmless(cell) for cell in cells(entry)]))
+        yield str(writer.writerow([disarmed(cell) for cell in cells(entry)]))
 
 
-def cells(entry: AuditEntry) -> list[str]:
+def cells(entry: AuditEntry) -> list[str | None]:
     return [
         entry.at.isoformat(),
         entry.actor_label,
         entry.via,
-        entry.ip_address or "",
+        entry.ip_address,
         entry.action,
         entry.target_type,
         entry.target_id,
         entry.target_label,
-        json.dumps(entry.old, ensure_ascii=False) if entry.old else "",
-        json.dumps(entry.new, ensure_ascii=False) if entry.new else "",
+        json.dumps(entry.old, ensure_ascii=False) if entry.old else None,
+        json.dumps(entry.new, ensure_ascii=False) if entry.new else None,
     ]
-
-
-def harmless(cell: str) -> str:
-    """An apostrophe before what would be run as a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell

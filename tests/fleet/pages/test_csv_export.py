@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 
-from fleet.pages.export import disarmed
+from fleet.spreadsheets import disarmed
 
 from .conftest import HELD, WORKING
 
