@@ -5,6 +5,7 @@ The SQL is shared by the synchronous callers (command, beat, migrations) and by 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
 from django.db import connection, transaction
@@ -21,6 +22,10 @@ LOCK_KEY = 7_305_412_041
 DROP_LOCK_TIMEOUT = "3s"
 
 TAKE_LOCK = "SELECT pg_advisory_xact_lock(%s)"
+EXISTING = """
+SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relname = ANY(%s) ORDER BY 1
+"""
 
 
 def days_kept(now: datetime) -> list[date]:
@@ -28,27 +33,41 @@ def days_kept(now: datetime) -> list[date]:
     return [today + timedelta(days=offset) for offset in range(-DAYS_BACK, DAYS_AHEAD + 1)]
 
 
-def create_statements(now: datetime) -> list[sql.Composed]:
-    """One CREATE … IF NOT EXISTS per table and day; run them under LOCK_KEY."""
-    create = sql.SQL(
-        "CREATE TABLE IF NOT EXISTS {name} PARTITION OF {table} FOR VALUES FROM ({first}) TO ({past_last})"
-    )
+def missing_statements(existing: Iterable[str], now: datetime) -> list[sql.Composed]:
+    """What makes the days that are not there yet; `existing` comes from EXISTING, both run under LOCK_KEY.
+
+    Attached, not created in place: CREATE … PARTITION OF would lock out readers and ingest, and wait for the longest read.
+    """
+    known = set(existing)
+    wanted = [(table, f"{table}_{day:%Y%m%d}", day) for table in TABLES for day in days_kept(now)]
     return [
-        create.format(
-            name=sql.Identifier(f"{table}_{day:%Y%m%d}"),
-            table=sql.Identifier(table),
-            first=sql.Literal(f"{day} 00:00:00+00"),
-            past_last=sql.Literal(f"{day + timedelta(days=1)} 00:00:00+00"),
-        )
-        for table in TABLES
-        for day in days_kept(now)
+        statement
+        for table, name, day in wanted
+        if name not in known
+        for statement in (_create(table, name), _attach(table, name, day))
     ]
+
+
+def _create(table: str, name: str) -> sql.Composed:
+    create = sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)")
+    return create.format(name=sql.Identifier(name), table=sql.Identifier(table))
+
+
+def _attach(table: str, name: str, day: date) -> sql.Composed:
+    attach = sql.SQL("ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({first}) TO ({past_last})")
+    return attach.format(
+        name=sql.Identifier(name),
+        table=sql.Identifier(table),
+        first=sql.Literal(f"{day} 00:00:00+00"),
+        past_last=sql.Literal(f"{day + timedelta(days=1)} 00:00:00+00"),
+    )
 
 
 def ensure_partitions(*, now: datetime) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(TAKE_LOCK, [LOCK_KEY])
-        for statement in create_statements(now):
+        existing = [name for name, _ in existing_partitions()]
+        for statement in missing_statements(existing, now):
             cursor.execute(statement)
 
 
@@ -70,10 +89,8 @@ def drop_old_partitions(*, now: datetime) -> list[str]:
 
 
 def existing_partitions() -> list[tuple[str, date]]:
-    query = """SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
-        JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relname = ANY(%s) ORDER BY 1"""
     with connection.cursor() as cursor:
-        cursor.execute(query, [list(TABLES)])
+        cursor.execute(EXISTING, [list(TABLES)])
         names = [name for (name,) in cursor.fetchall()]
     return [(name, datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date()) for name in names]
 

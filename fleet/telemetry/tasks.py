@@ -6,7 +6,7 @@ from django.utils import timezone
 from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 
 
-@shared_task
+@shared_task(name="telemetry.keep_partitions")
 def keep_partitions() -> None:
     now = timezone.now()
     ensure_partitions(now=now)

@@ -6,6 +6,7 @@ A sweep asks for all cached agents in one query, so that a revoked token is refu
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable
@@ -49,6 +50,13 @@ class KnownAgent:
     gpu_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Received minus sent of the last batches, the newest last (readings.agreed_skew).
     measured_skews: deque[float] = field(default_factory=lambda: deque(maxlen=CONFIRMATIONS))
+
+    def forget_gpus(self) -> None:
+        """Have everything about this machine read anew with its next request."""
+        self.verified_at = -math.inf
+        self.gpu_ids.clear()
+        self.has_latest.clear()
+        self.has_host_latest = False
 
 
 _COLUMNS = "id, token_hash, instance_id, interval_seconds, report_seconds, paused, coalesce(clock_skew_seconds, 0)"

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from psycopg_pool import AsyncConnectionPool
 
+from fleet.providers.gpus import canonical
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.database import reaching_database
 from fleet.telemetry.ingest.errors import InvalidBodyError
@@ -144,12 +145,10 @@ def gpu_facts(rows: list[InventoryRow]) -> dict[str, Any]:
     cards = [row for row in rows if not row.mig_parent]
     if not cards:
         return {}
-    memory = cards[0].memory_total_bytes
-    return {
-        "count": len(cards),
-        "model": clean(cards[0].name, 60),
-        "memory": memory >> 20 if memory else None,
-    }
+    total = cards[0].memory_total_bytes
+    memory_mib = total >> 20 if total else None
+    model = canonical(clean(cards[0].name, 60), memory_mib=memory_mib)
+    return {"count": len(cards), "model": model, "memory": memory_mib}
 
 
 def environment_data(environment: Environment) -> dict[str, Any]:

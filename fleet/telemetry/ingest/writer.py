@@ -111,6 +111,10 @@ class Writer:
         for batch in batches:
             try:
                 await self._write([batch])
+            except psycopg.errors.ForeignKeyViolation:
+                # A GPU of it was deleted while we remembered it; the batch itself is good and fits the next time.
+                batch.agent.forget_gpus()
+                _refuse([batch], UnavailableError("The GPUs of this machine have just changed. Send the batch again."))
             except (psycopg.DataError, psycopg.IntegrityError) as reason:
                 logger.warning("A batch of agent %d was refused: %s", batch.agent.pk, type(reason).__name__)
                 _refuse([batch], InvalidBodyError(f"The database refuses this batch ({type(reason).__name__})."))
@@ -134,7 +138,9 @@ class Writer:
 async def ensure_partitions(connection: Connection, *, now: datetime) -> None:
     async with connection.transaction():
         await connection.execute(partitions.TAKE_LOCK, [partitions.LOCK_KEY])
-        for statement in partitions.create_statements(now):
+        cursor = await connection.execute(partitions.EXISTING, [list(partitions.TABLES)])
+        existing = [name for (name,) in await cursor.fetchall()]
+        for statement in partitions.missing_statements(existing, now):
             await connection.execute(statement)
 
 
