@@ -30,13 +30,13 @@ T = TypeVar("T")
 # EC2's own limits: rows of a page, values of a filter.
 PAGE_SIZE = 1000
 FILTER_VALUES = 200
-# What reading needs; a key without the later ones leaves facts unknown.
-READS = {
-    "ec2:DescribeInstances": "describe_instances",
-    "ec2:DescribeInstanceTypes": "describe_instance_types",
-    "ec2:DescribeVolumes": "describe_volumes",
-    "ec2:DescribeImages": "describe_images",
-    "ec2:DescribeSpotPriceHistory": "describe_spot_price_history",
+# What reading needs, and the smallest question that asks for it; a key without the later ones leaves facts unknown.
+READS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "ec2:DescribeInstances": ("describe_instances", {"MaxResults": 5}),
+    "ec2:DescribeInstanceTypes": ("describe_instance_types", {"InstanceTypes": ["m5.large"]}),
+    "ec2:DescribeVolumes": ("describe_volumes", {"MaxResults": 5}),
+    "ec2:DescribeImages": ("describe_images", {"Owners": ["self"]}),
+    "ec2:DescribeSpotPriceHistory": ("describe_spot_price_history", {"InstanceTypes": ["m5.large"], "MaxResults": 5}),
 }
 
 
@@ -89,7 +89,7 @@ class Aws:
         with provider_errors():
             account = self._client("sts", self._regions[0]).get_caller_identity()["Account"]
             ec2 = self._client("ec2", self._regions[0])
-            lacks = tuple(name for name, method in READS.items() if not may(getattr(ec2, method)))
+            lacks = tuple(name for name, (method, least) in READS.items() if not may(ec2, method, least))
         if "ec2:DescribeInstances" in lacks:
             raise ScopeMissing("ec2:DescribeInstances")
         return AccountInfo(account, "CNY" if self._regions[0].startswith("cn-") else "USD", lacks)
@@ -239,12 +239,12 @@ def optional(read: Callable[[], T], without: T) -> T:
         raise
 
 
-def may(call: Callable[..., Any]) -> bool:
+def may(ec2: Any, method: str, arguments: dict[str, Any]) -> bool:
     """Whether the key may make a call. A dry run answers with an error either way; DryRunOperation means yes."""
     from botocore.exceptions import ClientError
 
     try:
-        call(DryRun=True, MaxResults=5)
+        getattr(ec2, method)(DryRun=True, **arguments)
     except ClientError as error:
         if lacks_permission(error):
             return False

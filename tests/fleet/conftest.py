@@ -10,6 +10,7 @@ from fleet.providers.aws import Aws
 from tests.fleet.moto_peer import moto_server, reset
 
 P4D = "p4d.24xlarge"
+AMI = "ami-0abcdef1234567890"
 AWS_OPTIONS = {
     "access_key_id": "AKIAEXAMPLE000000000",
     "secret_access_key": "example/secret+key/0123456789abcdefghijk",
@@ -52,10 +53,11 @@ def ec2(moto, make_aws):
 def rent(ec2):
     """rent("us-east-1", count=2, …) starts machines there and returns their ids."""
 
-    def run(region: str, *, kind: str = P4D, count: int = 1, name: str = "train", **more) -> list[str]:
-        image = ec2(region).describe_images(Owners=["amazon"], MaxResults=5)["Images"][0]["ImageId"]
+    def run(
+        region: str, *, kind: str = P4D, count: int = 1, name: str = "train", image: str = AMI, **more
+    ) -> list[str]:
         answer = ec2(region).run_instances(
-            ImageId=more.pop("ImageId", image),
+            ImageId=image,
             InstanceType=kind,
             MinCount=count,
             MaxCount=count,

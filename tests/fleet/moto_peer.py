@@ -18,7 +18,13 @@ ADDRESS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
 @contextmanager
 def moto_server() -> Iterator[str]:
     """The address of a server that is ready; it ends with the block."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION": "true"}
+    environment = {
+        **os.environ,
+        "PYTHONWARNINGS": "ignore",
+        "MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION": "true",
+        # Amazon's own images are thousands, and are made anew with each reset.
+        "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",
+    }
     server = subprocess.Popen(
         [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
         stdout=subprocess.DEVNULL,

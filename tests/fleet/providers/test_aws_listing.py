@@ -9,7 +9,7 @@ import pytest
 from fleet.providers import aws
 from fleet.providers.base import Billing, InstanceState, Market, Money, Tenancy
 from fleet.providers.errors import ProviderError
-from tests.fleet.conftest import P4D
+from tests.fleet.conftest import AMI, P4D
 
 
 def test_an_empty_account_is_an_empty_listing(moto, make_aws):
@@ -94,21 +94,22 @@ def test_disks_are_added_up(rent, ec2, make_aws):
 
 
 def test_spot_is_read_from_the_price_history(ec2, rent, make_aws):
-    image = ec2("us-east-1").describe_images(Owners=["amazon"], MaxResults=5)["Images"][0]["ImageId"]
     ec2("us-east-1").request_spot_instances(
-        InstanceCount=1, LaunchSpecification={"ImageId": image, "InstanceType": P4D}, SpotPrice="9.00"
+        InstanceCount=1, LaunchSpecification={"ImageId": AMI, "InstanceType": P4D}, SpotPrice="9.00"
     )
     (machine,) = make_aws().instances()
     assert (machine.market, machine.rate) == (Market.SPOT, Money(Decimal("0.00001"), "USD"))
 
 
-def test_own_images_are_listed_and_others_named(rent, ec2, make_aws):
+def test_own_images_are_listed_and_named_on_the_machines_that_use_them(rent, ec2, make_aws):
     (machine_id,) = rent("us-east-1")
     own = ec2("us-east-1").create_image(InstanceId=machine_id, Name="vision 2.4")["ImageId"]
     images = list(make_aws().images())
     assert [(image.external_id, image.name, image.region) for image in images] == [(own, "vision 2.4", "us-east-1")]
     assert images[0].created_at is not None
-    assert next(iter(make_aws().instances())).image_name
+    rent("us-east-1", image=own, name="from it")
+    names = {machine.name: machine.image_name for machine in make_aws().instances()}
+    assert names == {"train": "", "from it": "vision 2.4"}
 
 
 def test_verify_reads_the_account_and_what_the_key_may(moto, make_aws):
