@@ -12,6 +12,7 @@ from fleet.panels import Context
 from fleet.providers.registry import adapters
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
+from fleet.teams.models import Role
 
 COLUMNS = ("name", "state", "gpus", "busy", "memory", "project", "price", "read")
 
@@ -47,6 +48,7 @@ def _table(request: TeamRequest, fleet: Fleet, found: list[MachineView], wanted:
         "providers": _providers(fleet),
         "groups": [(name, label) for name, (label, _of) in GROUPS.items()],
         "columns": {name: _column(request, name, wanted) for name in COLUMNS},
+        "may_add": request.membership.can(Role.OPERATOR),
         "more": max(0, more),
         "next_query": _query(request, page=str(wanted.page + 1)),
         "csv_query": _query(request, page=""),

@@ -2,6 +2,7 @@
 import { serverNow, tick, touch } from "./ages.js";
 import { CONFIG, dashOf, escapeText, gapTrace, gapsOf, ink, layoutOf, lineOf, wallClock } from "./charts.js";
 import { Live, startPulse } from "./live.js";
+import { STALE_SECONDS, speaks } from "./states.js";
 
 const REDRAW_MS = 1000;
 const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
@@ -10,6 +11,7 @@ const machine = Number(page.dataset.machine);
 const selected = new Set();
 let span = page.dataset.span;
 let charts = new Map();
+let lastSample = Number(page.dataset.read || 0);
 
 const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 
@@ -217,17 +219,32 @@ function store(sample) {
 function showTiles(sample) {
   for (const [id, gpu] of Object.entries(sample.gpus ?? {})) {
     const tile = page.querySelector(`.biggpus [data-gpu="${CSS.escape(id)}"]`);
-    if (!tile) continue;
-    tile.dataset.s = gpu.state;
-    const busy = typeof gpu.utilization_percent === "number" ? Math.round(gpu.utilization_percent) : null;
-    tile.querySelector("b").textContent = busy === null ? "?" : `${busy}%`;
-    if (busy !== null) tile.style.setProperty("--u", String(busy));
+    if (tile) showTile(tile, gpu);
   }
+}
+
+function showTile(tile, gpu) {
+  tile.dataset.s = gpu.state;
+  const known = speaks(gpu.state) && typeof gpu.utilization_percent === "number";
+  tile.querySelector("b").textContent = known ? `${Math.round(gpu.utilization_percent)}%` : "?";
+  const line = tile.querySelector(".line");
+  if (!speaks(gpu.state)) line.textContent = "";
+  else if (typeof gpu.memory_used_bytes === "number") {
+    const heat = typeof gpu.temperature_celsius === "number" ? ` · ${Math.round(gpu.temperature_celsius)} °C` : "";
+    line.textContent = `${short(gpu.memory_used_bytes / 2 ** 30)} GiB${heat}`;
+  }
+}
+
+/* Silence makes the tiles unknown, also on a page that nobody reloads. */
+function expire() {
+  if (!lastSample || serverNow() - lastSample <= STALE_SECONDS) return;
+  page.querySelectorAll(".biggpus [data-gpu]:not([data-s=stopped])").forEach((tile) => showTile(tile, { state: "unknown" }));
 }
 
 function hear(message) {
   if (message.machine !== machine || !message.samples?.length) return;
   message.samples.forEach(store);
+  lastSample = Math.max(lastSample, message.samples.at(-1).at);
   showTiles(message.samples.at(-1));
   page.querySelectorAll(".stack time.age, #stats time.age").forEach((age) => {
     if (Number(age.dataset.period) <= 30 && Number(age.dataset.period) > 0) touch(age, message.samples.at(-1).at);
@@ -260,6 +277,7 @@ document.addEventListener("themechange", drawAll);
 document.addEventListener("visibilitychange", () => !document.hidden && drawAll());
 /* The window moves on even while nothing arrives, so that silence becomes a gap in front of the reader's eyes. */
 setInterval(() => !document.hidden && drawAll(), 30000);
+setInterval(() => !document.hidden && expire(), 5000);
 const live = new Live({ team: document.body.dataset.team, machines: [machine] });
 live.addEventListener("message", ({ detail }) => hear(detail));
 live.addEventListener("resumed", () => refetch());

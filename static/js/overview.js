@@ -2,12 +2,13 @@
 import { ageText, serverNow, touch } from "./ages.js";
 import { Live, startPulse } from "./live.js";
 import { applyFilter, startMap, writeTile } from "./map.js";
+import { STALE_SECONDS, speaks, worst } from "./states.js";
 
 const card = document.querySelector(".card-tip");
 const panels = [...document.querySelectorAll("[data-map]")];
 const readText = (epoch) => ageText(serverNow() - epoch);
 const GATHER_MS = 100;
-const QUIET_STATES = new Set(["unknown", "stopped"]);
+const EXPIRE_MS = 5000;
 
 panels.forEach((panel) => startMap(panel, card, readText));
 document.body.addEventListener("htmx:oobAfterSwap", () => panels.forEach(applyFilter));
@@ -15,7 +16,7 @@ document.body.addEventListener("htmx:oobAfterSwap", () => panels.forEach(applyFi
 function moveTile(tile, gpu, view) {
   tile.dataset.s = gpu.state;
   const total = Number(tile.dataset.total);
-  const silent = QUIET_STATES.has(gpu.state);
+  const silent = !speaks(gpu.state);
   set(tile, "--u", silent ? null : gpu.utilization_percent);
   set(tile, "--m", silent || !total ? null : (100 * gpu.memory_used_bytes) / total);
   writeTile(tile, view);
@@ -36,8 +37,33 @@ function show(panel, message) {
     const tile = block.querySelector(`[data-gpu="${CSS.escape(id)}"]`);
     if (tile) moveTile(tile, gpu, view);
   }
+  nameBlock(block, panel);
   const age = panel.querySelector("header > time.age");
   if (age) touch(age, newest.at);
+}
+
+/** The block's edge and second line follow its tiles; the server's fuller words stay while its state does. */
+function nameBlock(block, panel) {
+  const states = [...block.querySelectorAll(".tiles .gpu")].map((tile) => tile.dataset.s);
+  const state = worst(states);
+  if (!states.length || state === block.dataset.worst) return;
+  block.dataset.worst = state;
+  const words = block.querySelector(".m2 em");
+  words.dataset.s = state;
+  words.textContent = panel.querySelector(`.key[data-s="${state}"] span`)?.firstChild.textContent.trim() ?? "";
+}
+
+/* Whoever has not reported for too long is unknown, also on a page that nobody reloads. */
+function expire(panel) {
+  const { view } = panel.querySelector(".map").dataset;
+  let changed = false;
+  for (const block of panel.querySelectorAll(".machine[data-read]:not([data-worst=stopped], [data-worst=unknown])")) {
+    if (!block.dataset.read || serverNow() - Number(block.dataset.read) <= STALE_SECONDS) continue;
+    for (const tile of block.querySelectorAll(".tiles .gpu")) moveTile(tile, { state: "unknown" }, view);
+    nameBlock(block, panel);
+    changed = true;
+  }
+  if (changed) recount(panel);
 }
 
 /* Many machines report within one second: a map is written once for all of them. */
@@ -70,4 +96,5 @@ for (const panel of panels) {
   live.addEventListener("message", ({ detail }) => add(detail));
   live.addEventListener("resumed", () => window.htmx?.trigger("#pulse", "pulse"));
 }
+setInterval(() => !document.hidden && panels.forEach(expire), EXPIRE_MS);
 startPulse();

@@ -1,0 +1,10 @@
+/* What the browser must know of the seven states: which one names a machine, and when silence makes it unknown. */
+
+/* fleet/states.py says the same: the order of `worst`, and Thresholds.stale_after. */
+const WORST_FIRST = ["stalled", "held", "starved", "unknown", "free", "working", "stopped"];
+export const STALE_SECONDS = 30;
+
+export const worst = (states) => WORST_FIRST.find((state) => states.includes(state)) ?? "unknown";
+
+/** Whether a figure means anything in this state. */
+export const speaks = (state) => state !== "unknown" && state !== "stopped";

@@ -1,0 +1,129 @@
+"""Pages move with what machines report: over the socket, by polling where sockets are blocked, and without a hole after a cut."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from .reporting import enrol
+from .waiting import connected, figures, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def machine(server, make_instance):
+    """A machine with two GPUs that reports work."""
+    from django.utils import timezone
+
+    from fleet.telemetry.partitions import ensure_partitions
+
+    ensure_partitions(now=timezone.now())
+    reporter = enrol(server.url, make_instance(gpus=2, price_per_hour="8.00"))
+    reporter.report(utilization_percent=97.0)
+    return reporter
+
+
+def test_a_tile_moves_when_a_sample_arrives(machine, alice, open_context):
+    page = open_context(alice).new_page()
+    page.goto("/t/acme/")
+    tile = page.locator(".tiles .gpu").first
+    expect(tile).to_have_attribute("data-s", "working")
+    connected(page)
+    machine.report(utilization_percent=0.0, process_count=1)
+    expect(tile).to_have_attribute("data-s", "held")
+    expect(page.locator('.key[data-s="held"] b')).to_have_text("2")
+    expect(page.locator(".machine")).to_have_attribute("data-worst", "held")
+
+
+def test_a_row_and_the_tiles_of_a_machine_move_too(machine, alice, open_context):
+    context = open_context(alice)
+    page, other = context.new_page(), context.new_page()
+    page.goto("/t/acme/instances/")
+    other.goto(f"/t/acme/instances/{machine.instance.pk}/")
+    connected(page)
+    connected(other)
+    machine.report(utilization_percent=42.0)
+    expect(page.locator('[data-cell="busy"]')).to_contain_text("42%")
+    expect(other.locator(".gpu.big b").first).to_have_text("42%")
+
+
+def test_a_chart_grows(machine, alice, open_context):
+    page = open_context(alice).new_page()
+    page.goto(f"/t/acme/instances/{machine.instance.pk}/")
+    connected(page)
+    until(page, lambda: bool(figures(page)))
+    for value in (11.0, 12.0):
+        machine.report(utilization_percent=value)
+    until(page, lambda: figures(page)[-2:] == [11, 12])
+
+
+def test_where_sockets_are_blocked_the_page_asks(machine, alice, open_context):
+    context = open_context(alice)
+    context.route_web_socket("**/ws/live/", lambda socket: socket.close())
+    page = context.new_page()
+    page.goto("/t/acme/")
+    connected(page, "polling")
+    machine.report(utilization_percent=0.0, process_count=1)
+    expect(page.locator(".tiles .gpu").first).to_have_attribute("data-s", "held", timeout=15_000)
+
+
+class Cable:
+    """A socket's way to the server that the test can pull."""
+
+    def __init__(self) -> None:
+        self.pulled = False
+        self.sockets: list = []
+
+    def route(self, socket) -> None:
+        if self.pulled:
+            socket.close()
+            return
+        socket.connect_to_server()
+        self.sockets.append(socket)
+
+    def pull(self) -> None:
+        self.pulled = True
+        for socket in self.sockets:
+            socket.close()
+        self.sockets.clear()
+
+
+def test_what_was_missed_is_filled_in_after_a_cut(machine, alice, open_context):
+    cable = Cable()
+    context = open_context(alice)
+    context.route_web_socket("**/ws/live/", cable.route)
+    page = context.new_page()
+    page.goto(f"/t/acme/instances/{machine.instance.pk}/")
+    connected(page)
+    cable.pull()
+    connected(page, "off")
+    for seconds_ago in (20, 10):
+        machine.report(at=time.time() - seconds_ago, utilization_percent=33.0)
+    assert 33 not in figures(page)
+    cable.pulled = False
+    connected(page)
+    until(page, lambda: 33 in figures(page))
+
+
+def test_a_signed_out_reader_hears_nothing_more(machine, alice, open_context):
+    from fleet.teams.sessions import end_sessions
+
+    page = open_context(alice).new_page()
+    page.goto("/t/acme/")
+    connected(page)
+    end_sessions(user=alice)
+    connected(page, "off")
+
+
+def test_silence_turns_tiles_unknown_without_a_reload(machine, alice, open_context):
+    context = open_context(alice)
+    page = context.new_page()
+    page.clock.install()
+    page.goto("/t/acme/")
+    connected(page)
+    page.clock.fast_forward("00:45")
+    expect(page.locator(".tiles .gpu").first).to_have_attribute("data-s", "unknown")
+    expect(page.locator(".machine")).to_have_attribute("data-worst", "unknown")
