@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import WebSocketRoute, expect
 
 from .reporting import enrol
 from .waiting import connected, figures, until
@@ -75,9 +75,9 @@ class Cable:
 
     def __init__(self) -> None:
         self.pulled = False
-        self.sockets: list = []
+        self.sockets: list[WebSocketRoute] = []
 
-    def route(self, socket) -> None:
+    def route(self, socket: WebSocketRoute) -> None:
         if self.pulled:
             socket.close()
             return

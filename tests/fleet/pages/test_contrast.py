@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 TOKENS = Path(settings.BASE_DIR, "static/css/tokens.css").read_text()
-PAIRS = dict(re.findall(r"--([\w-]+):\s*light-dark\((#[0-9a-f]{6}, #[0-9a-f]{6})\)", TOKENS))
+PAIRS: dict[str, str] = dict(re.findall(r"--([\w-]+):\s*light-dark\((#[0-9a-f]{6}, #[0-9a-f]{6})\)", TOKENS))
 TEXT = ("ink", "ink-2", "ink-3", "working-ink", "held-ink", "starved-ink", "stalled-ink")
 FILLS = ("working", "held", "free", "starved", "stalled", "unknown", "stopped")
 
