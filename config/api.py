@@ -8,16 +8,18 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.exceptions import NotFound
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
-from rest_framework.routers import DefaultRouter
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from fleet.inventory.api import accounts, machines, records
 from fleet.teams import api as teams
+from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples
 from fleet.telemetry.api import records as telemetry_records
 
-router = DefaultRouter()
-router.include_format_suffixes = False
+router = SimpleRouter()
 router.register("teams", teams.TeamViewSet)
 router.register("projects", teams.ProjectViewSet)
 router.register("accounts", accounts.AccountViewSet)
@@ -31,6 +33,16 @@ router.register("latest", latest.LatestViewSet, basename="latest")
 router.register("events", telemetry_records.EventViewSet)
 router.register("agents", telemetry_records.AgentViewSet)
 router.register("audit", teams.AuditViewSet)
+
+
+class RootView(ApiView):
+    """Where to go from here."""
+
+    schema = None
+
+    def get(self, request: Request) -> Response:
+        names = {prefix: f"{basename}-list" for prefix, _, basename in router.registry} | SINGLE_VIEWS
+        return Response({word: reverse(name, request=request) for word, name in names.items()})
 
 
 class NothingHere(APIView):
@@ -55,10 +67,18 @@ class DocsView(SpectacularSwaggerSplitView):
     template_name = "api/docs.html"
 
 
+SINGLE_VIEWS = {
+    "me": "api-me",
+    "samples/gpus": "api-gpu-samples",
+    "samples/hosts": "api-host-samples",
+    "schema": "api-schema",
+    "docs": "api-docs",
+}
 # What the API can do is no secret: schema and docs are open, and hold nothing of any team.
 public = {"permission_classes": [AllowAny], "authentication_classes": []}
 
 api_urlpatterns: list[URLPattern | URLResolver] = [
+    path("", RootView.as_view(), name="api-root"),
     path("me/", teams.MeView.as_view(), name="api-me"),
     path("samples/gpus/", samples.GpuSeriesView.as_view(), name="api-gpu-samples"),
     path("samples/hosts/", samples.HostSeriesView.as_view(), name="api-host-samples"),

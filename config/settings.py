@@ -280,6 +280,8 @@ REST_FRAMEWORK = {
         "anonymous": env_rate("API_RATE_ANONYMOUS", "60/minute"),
         "series": env_rate("API_RATE_SERIES", "120/minute"),
     },
+    # OPTIONS would describe views in a second way; the schema is the one.
+    "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "fleet.rest.errors.answer_error",
 }
 SPECTACULAR_SETTINGS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Model
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
@@ -66,9 +67,17 @@ class HasRole(BasePermission):
         if slug is not None and not access.team_ids(slug=slug):
             raise not_found("team", _("You are in no team with the address “%(slug)s”.") % {"slug": slug[:60]})
         role = needed_role(request, view)
-        if not any(access.roles[team.pk].rank >= role.rank for team in access.teams if slug in {None, team.slug}):
+        # Whoever is in no team may read, and finds nothing.
+        if role is not Role.VIEWER and not any(
+            access.roles[team.pk].rank >= role.rank for team in access.teams if slug in {None, team.slug}
+        ):
             raise PermissionDenied(_("This needs the role %(role)s or a token of that scope.") % {"role": role.label})
         return True
+
+    def has_object_permission(self, request: Request, view: Any, obj: Model) -> bool:
+        """In the row's own team: an operator elsewhere is no operator here."""
+        role = Access.of_request(request).roles.get(view.team_id_of(obj))
+        return role is not None and role.rank >= needed_role(request, view).rank
 
 
 def needed_role(request: Request, view: Any) -> Role:

@@ -11,19 +11,20 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from fleet.rest.filters import refuse_unknown
-from fleet.teams.models import Role
+from fleet.teams.models import Role, Team
 from fleet.teams.permissions import Access
 
 M = TypeVar("M", bound=Model)
 
 
 class ApiView(APIView):
-    """Base of the views that are no list of rows."""
+    """Base of every view of the API."""
 
     required_role: ClassVar[Role] = Role.VIEWER
     # Names of the query parameters it takes; any other is refused.
@@ -38,13 +39,19 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         refuse_unknown(request, self.get_known_parameters())
 
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        # Figures of a team belong in no cache on the way.
+        answer.headers.setdefault("Cache-Control", "no-store")
+        return answer
+
     def get_known_parameters(self) -> Collection[str]:
         return self.known_parameters
 
     def perform_authentication(self, request: Request) -> None:
         try:
             super().perform_authentication(request)
-        except Exception:
+        except AuthenticationFailed:
             # Guesses count against the address they come from.
             super().check_throttles(request)
             raise
@@ -77,6 +84,11 @@ class TeamRows(ApiView, ReadOnlyModelViewSet[M]):
         if getattr(self, "swagger_fake_view", False):
             return rows.none()
         return rows.filter(**{f"{self.team_path}__in": self.visible_team_ids()})
+
+    def team_id_of(self, row: Any) -> int:
+        for name in self.team_path.split("__"):
+            row = getattr(row, name)
+        return row.pk if isinstance(row, Team) else row
 
     def visible_team_ids(self) -> list[int]:
         access, role = Access.of_request(self.request), self.required_role

@@ -129,8 +129,9 @@ def test_sandbox_machines_are_listed_only_when_asked_for(fleet, alice, as_user, 
 def test_who_has_left_the_team_sees_nothing_of_it(fleet, bob, as_user):
     client = as_user(bob)
     Membership.objects.filter(user=bob).delete()
-    assert client.get("/api/v1/instances/").status_code == 403
-    assert client.get(f"/api/v1/instances/{fleet.instance.pk}/").status_code == 403
+    assert client.get("/api/v1/instances/").json()["results"] == []
+    assert client.get(f"/api/v1/instances/{fleet.instance.pk}/").status_code == 404
+    assert client.get("/api/v1/me/").json()["teams"] == []
 
 
 @pytest.mark.parametrize("header", ["Bearer rrk_wrong", "Bearer", "Bearer a b", "Bearer \xff", "bearer rrk_x"])

@@ -46,6 +46,15 @@ def test_a_body_that_is_no_json_is_a_405_for_who_may_write(acme, as_token):
     assert (answer.status_code, answer.json()["error"]) == (405, "method_not_allowed")
 
 
+def test_there_is_no_second_description(acme, as_token):
+    assert as_token(acme).options("/api/v1/instances/").json()["error"] == "method_not_allowed"
+
+
+def test_no_cache_on_the_way_keeps_an_answer(fleet, acme, as_token, client):
+    for caller in (as_token(acme), client):
+        assert caller.get("/api/v1/instances/").headers["Cache-Control"] == "no-store"
+
+
 def test_a_failure_of_ours_is_json_without_details(acme, as_token, monkeypatch, caplog):
     def fail(self):
         raise RuntimeError("postgresql://rackrent:hunter2@db")

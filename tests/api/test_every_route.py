@@ -44,6 +44,15 @@ def test_nobody_below_operator_writes(acme, vera, as_user, as_token, address, me
         assert getattr(caller, method)(address, {}, content_type="application/json").status_code == 403
 
 
+def test_the_root_leads_to_every_list(fleet, alice, as_user):
+    client = as_user(alice)
+    links = client.get("/api/v1/").json()
+    assert set(links) == {prefix for prefix, _, _ in router.registry} | {
+        *("me", "samples/gpus", "samples/hosts", "schema", "docs"),
+    }
+    assert {client.get(link).status_code for name, link in links.items() if "samples" not in name} == {200}
+
+
 @EVERY_ROUTE
 def test_get_changes_nothing(fleet, alice, as_user, address):
     client = as_user(alice)
