@@ -71,13 +71,13 @@ def appear(
 ) -> None:
     """A machine nobody registered: shown as unmanaged, and never touched."""
     region, external_id = key_of(machine)
-    running_since = machine.started_at if machine.state == InstanceState.RUNNING else None
+    told = {InstanceState.RUNNING: machine.started_at, InstanceState.STOPPED: machine.stopped_at}
     instance = Instance(
         team_id=account.team_id,
         account=account,
         external_id=external_id,
         region=region,
-        state_since=running_since or now,
+        state_since=told.get(machine.state) or now,
         first_seen_at=now,
         last_seen_at=now,
         gone_at=now if machine.state == InstanceState.TERMINATED else None,

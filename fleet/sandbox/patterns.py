@@ -71,7 +71,7 @@ def training(t: float, seed: int) -> Load:
     cycle = (25 + 20 * scatter(1, host)) * MINUTE
     since_checkpoint = (t + cycle * scatter(2, host)) % cycle
     if since_checkpoint < 40:
-        return _checkpoint(t, seed)
+        return _checkpoint(t, seed, since_checkpoint)
     level = clamp(0.965 + 0.02 * jitter(t, seed), 0, 1)
     gpu = GpuLoad(
         utilization=level,
@@ -86,12 +86,13 @@ def training(t: float, seed: int) -> Load:
         throttle=SW_POWER_CAP if level > 0.975 else 0,
         processes=1,
     )
+    read = 2.4e8 + 6e7 * jitter(t, host + 1)
     return Load(
-        gpu, HostLoad(cpu=0.22 + 0.04 * jitter(t, host), memory=0.34, read=2.4e8 + 6e7 * jitter(t, host + 1), write=2e6)
+        gpu, HostLoad(cpu=0.22 + 0.04 * jitter(t, host), memory=0.34, read=read, write=2e6, received=0.1 * read)
     )
 
 
-def _checkpoint(t: float, seed: int) -> Load:
+def _checkpoint(t: float, seed: int, seconds: float) -> Load:
     gpu = GpuLoad(
         utilization=0.13 + 0.05 * jitter(t, seed),
         memory=0.78 + 0.05 * scatter(3, seed),
@@ -101,6 +102,8 @@ def _checkpoint(t: float, seed: int) -> Load:
         clock=0.97,
         pcie=0.55,
         throttle=0,
+        # A heat sink takes longer to cool down than a checkpoint takes to write.
+        temperature_celsius=60 - 0.35 * seconds + seed % 4,
         processes=1,
     )
     host = HostLoad(
@@ -125,6 +128,7 @@ def starved(t: float, seed: int) -> Load:
         pcie=0.3 * level,
         nvlink=0.2 * level,
         throttle=0,
+        temperature_celsius=44 + seed % 5 + 2 * drift(t, seed, 90),
         processes=1,
     )
     waits = 0.58 + 0.07 * jitter(t, host)

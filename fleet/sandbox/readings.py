@@ -55,17 +55,22 @@ class Machine:
         # One host share per kind of work, not per GPU: a training job of eight GPUs is one job.
         hosts = {pattern: load.host for pattern, load in zip(self.patterns, loads, strict=True)}
         gpus = [
-            gpu_reading(uuid, self.model, load.gpu, t, seed_of(self.id, index))
+            gpu_reading(uuid, self.model, load.gpu, t, seed_of(self.id, index), names_processes=self.has_own_host)
             for index, (uuid, load) in enumerate(zip(self.uuids, loads, strict=True))
         ]
         return {"at": round(at, 3), "host": self._host(combined(hosts.values()), at), "gpus": gpus}
 
+    @property
+    def has_own_host(self) -> bool:
+        """Elsewhere the agent runs in a container, where process ids of the driver mean nothing."""
+        return OFFERS[self.offer].tenancy == "dedicated_host"
+
     def _host(self, load: HostLoad, at: float) -> JSON:
-        offer = OFFERS[self.offer]
+        offer, wobble = OFFERS[self.offer], jitter(at, seed_of(self.id) + 31)
         memory, disk = offer.ram_gib * GIB, self.disk_gb * GB
         scope = "cgroup" if offer.tenancy == "dedicated_gpu" else "host"
         reading: JSON = {
-            "cpu_percent": _percent(load.cpu),
+            "cpu_percent": _percent(load.cpu * (1 + 0.08 * wobble)),
             "cpu_iowait_percent": _percent(load.iowait),
             "cpu_limit_cores": offer.vcpus,
             "load1": round(offer.vcpus * (load.cpu + load.iowait), 2),
@@ -75,8 +80,8 @@ class Machine:
             "pressure_memory_percent": 0,
             "pressure_io_percent": _percent(load.io_pressure),
             "disk_scope": scope,
-            "network_rx_bytes_per_second": round(max(0.0, load.received)),
-            "network_tx_bytes_per_second": round(max(0.0, load.sent)),
+            "network_rx_bytes_per_second": round(load.received * (1 + 0.12 * wobble)),
+            "network_tx_bytes_per_second": round(load.sent * (1 + 0.2 * wobble)),
             "filesystem_used_bytes": int(disk * (0.41 + 0.1 * (seed_of(self.id) % 5))),
             "filesystem_total_bytes": disk,
             "ssh_sessions": load.ssh_sessions,
@@ -109,7 +114,7 @@ class Machine:
             "os": "Ubuntu 22.04.5 LTS",
             "kernel": "5.15.0-131-generic",
             "architecture": "x86_64",
-            "container": "none" if offer.tenancy == "dedicated_host" else "docker",
+            "container": "none" if self.has_own_host else "docker",
             "cpu_model": "AMD EPYC 9354 32-Core Processor",
             "cpu_count": offer.vcpus,
             "memory_total_bytes": offer.ram_gib * GIB,
@@ -150,7 +155,9 @@ def gpu_uuid(name: str) -> str:
     return f"GPU-{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
 
 
-def gpu_reading(uuid: str, model: GpuModel, load: GpuLoad, t: float, seed: int) -> JSON:
+def gpu_reading(
+    uuid: str, model: GpuModel, load: GpuLoad, t: float, seed: int, *, names_processes: bool = False
+) -> JSON:
     """One GPU in one sample. What its model cannot count is absent, and `unavailable` says why; of a lost GPU nothing is read."""
     if load.lost:
         return {"uuid": uuid, "state": "lost"}
@@ -174,9 +181,14 @@ def gpu_reading(uuid: str, model: GpuModel, load: GpuLoad, t: float, seed: int) 
         "pcie_tx_bytes_per_second": round(PCIE_BYTES_PER_SECOND * load.pcie * 0.3),
         "process_count": load.processes,
         "process_memory_bytes": used if load.processes else 0,
-        "processes": [{"pid": 4100 + seed % 256, "memory_bytes": used, "resolved": False}] * load.processes,
+        "processes": [_process(seed, used, named=names_processes)] * load.processes,
     }
     return reading | _temperatures(model, load, t, seed) | _where_counted(model, load)
+
+
+def _process(seed: int, memory_bytes: int, *, named: bool) -> JSON:
+    process = {"pid": 4100 + seed % 256, "memory_bytes": memory_bytes, "resolved": named}
+    return process | {"name": "python"} if named else process
 
 
 def _temperatures(model: GpuModel, load: GpuLoad, t: float, seed: int) -> JSON:

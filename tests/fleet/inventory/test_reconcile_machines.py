@@ -40,6 +40,15 @@ def test_a_machine_nobody_registered_appears_as_unmanaged(poll, listed, acme, la
     assert AuditEntry.objects.get(action="account.listing").new == {"found": ["i-1"], "gone": []}
 
 
+def test_a_machine_found_off_is_off_since_its_provider_says(poll, listed):
+    poll(
+        listed("i-1", state=InstanceState.STOPPED, stopped_at=NOON - timedelta(days=4)),
+        listed("i-2", state=InstanceState.STOPPED, started_at=NOON - timedelta(days=9)),
+    )
+    off_since = dict(Instance.objects.values_list("external_id", "state_since"))
+    assert off_since == {"i-1": NOON - timedelta(days=4), "i-2": NOON}
+
+
 def test_the_next_listing_overwrites_what_the_provider_says(poll, listed):
     poll(listed("i-1", rate="2.50"))
     poll(listed("i-1", rate="2.75", name="renamed", state=InstanceState.STOPPED, billing=Billing.STORAGE), after=1)
