@@ -14,7 +14,7 @@ from fleet.sandbox.client import IngestClient, TokenRefusedError, TryLaterError
 from fleet.sandbox.desk import Desk
 from tests.fleet.sandbox.stub_ingest import StubIngest, busy
 
-TRAINING, LOST, SILENT, STOPPED = "sb-0a1c41", "sb-11e5b4", "sb-11e5c7", "sb-e5a810"
+ONE_GPU, LOST, SILENT, STOPPED = "sb-9e0b77", "sb-11e5b4", "sb-11e5c7", "sb-e5a810"
 DAY = 86400
 
 
@@ -76,18 +76,18 @@ def moments(server: StubIngest, uuid: str) -> list[float]:
 
 async def test_it_waits_until_its_machine_is_listed(crew: Crew, server: StubIngest, office: OfficeDouble) -> None:
     office.listed = False
-    assert await Agent(crew, TRAINING).step() > 0
+    assert await Agent(crew, ONE_GPU).step() > 0
     assert server.enrolled == []
 
 
 async def test_it_enrols_by_the_id_of_the_listing(crew: Crew, server: StubIngest) -> None:
-    await Agent(crew, TRAINING).step()
-    assert server.enrolled[0]["provider_ids"] == {"sandbox_instance_id": TRAINING}
-    assert len(server.enrolled[0]["gpus"]) == 8
+    await Agent(crew, ONE_GPU).step()
+    assert server.enrolled[0]["provider_ids"] == {"sandbox_instance_id": ONE_GPU}
+    assert len(server.enrolled[0]["gpus"]) == 1
 
 
 async def test_it_first_sends_the_day_before_then_reports(crew: Crew, server: StubIngest, clock: Clock) -> None:
-    agent = Agent(crew, TRAINING)
+    agent = Agent(crew, ONE_GPU)
     await catch_up(agent)
     uuid = server.enrolled[0]["gpus"][0]["uuid"]
     sent = moments(server, uuid)
@@ -101,14 +101,14 @@ async def test_it_first_sends_the_day_before_then_reports(crew: Crew, server: St
 
 
 async def test_no_batch_is_larger_than_the_protocol_allows(crew: Crew, server: StubIngest) -> None:
-    await catch_up(Agent(crew, TRAINING))
+    await catch_up(Agent(crew, ONE_GPU))
     assert max(len(batch["samples"]) for batch in server.batches) <= 720
 
 
 async def test_after_an_outage_it_goes_on_from_the_last_acknowledged_sample(
     crew: Crew, server: StubIngest, clock: Clock
 ) -> None:
-    agent = Agent(crew, TRAINING)
+    agent = Agent(crew, ONE_GPU)
     await catch_up(agent)
     uuid = server.enrolled[0]["gpus"][0]["uuid"]
     server.script = lambda request: busy()
@@ -124,20 +124,20 @@ async def test_after_an_outage_it_goes_on_from_the_last_acknowledged_sample(
 
 
 async def test_a_restart_of_the_process_sends_nothing_twice(crew: Crew, server: StubIngest, clock: Clock) -> None:
-    await catch_up(Agent(crew, TRAINING))
+    await catch_up(Agent(crew, ONE_GPU))
     crew.save()
     again = Crew(crew.desk, crew.client, crew.office, crew.path, crew.say)
     again.remember()
     posted = server.posted
     clock.now += 10
-    await catch_up(Agent(again, TRAINING))
+    await catch_up(Agent(again, ONE_GPU))
     assert len(server.enrolled) == 1
-    assert server.posted == posted + 2 * 8 == len(server.samples)
+    assert server.posted == posted + 2 == len(server.samples)
     assert crew.path.stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_refused_token_leads_to_enrolling_again_with_the_whole_day(crew: Crew, server: StubIngest) -> None:
-    agent = Agent(crew, TRAINING)
+    agent = Agent(crew, ONE_GPU)
     await catch_up(agent)
     server.tokens.clear()
     crew.desk.clock.now += 10  # type: ignore[attr-defined]
@@ -152,7 +152,7 @@ async def test_a_refused_token_leads_to_enrolling_again_with_the_whole_day(crew:
 
 async def test_a_used_up_enrolment_token_is_replaced(crew: Crew, server: StubIngest, office: OfficeDouble) -> None:
     office.token = "rre_used_up"
-    agent = Agent(crew, TRAINING)
+    agent = Agent(crew, ONE_GPU)
     with pytest.raises(TokenRefusedError):
         await agent.step()
     assert office.refused == ["rre_used_up"]
@@ -162,9 +162,9 @@ async def test_a_used_up_enrolment_token_is_replaced(crew: Crew, server: StubIng
 
 async def test_too_large_a_batch_is_halved(crew: Crew, server: StubIngest) -> None:
     server.script = lambda request: (
-        httpx.Response(413, json={"error": "too_large"}) if len(request.content) > 20_000 else None
+        httpx.Response(413, json={"error": "too_large"}) if len(request.content) > 8_000 else None
     )
-    await catch_up(Agent(crew, TRAINING))
+    await catch_up(Agent(crew, ONE_GPU))
     assert len(moments(server, server.enrolled[0]["gpus"][0]["uuid"])) > 1000
 
 
@@ -174,13 +174,13 @@ async def test_a_batch_that_will_never_be_taken_is_said_and_passed_over(crew: Cr
     refusal = httpx.Response(422, json={"error": "invalid", "detail": "no", "field": "samples[3].at"})
     answers = iter([refusal])
     server.script = lambda request: next(answers, None) if request.url.path.endswith("samples") else None
-    await catch_up(Agent(crew, TRAINING))
+    await catch_up(Agent(crew, ONE_GPU))
     assert "samples[3].at" in said[0]
     assert server.batches
 
 
 async def test_the_server_can_change_the_pace_and_pause(crew: Crew, server: StubIngest, clock: Clock) -> None:
-    agent = Agent(crew, TRAINING)
+    agent = Agent(crew, ONE_GPU)
     await catch_up(agent)
     server.config = {"interval_seconds": 10, "report_seconds": 30, "paused": True}
     clock.now += 10
@@ -218,15 +218,15 @@ async def test_a_lost_gpu_comes_with_its_xid(crew: Crew, server: StubIngest) -> 
 
 
 async def test_a_machine_that_comes_back_has_a_gap_and_a_new_boot(crew: Crew, server: StubIngest, clock: Clock) -> None:
-    agent = Agent(crew, TRAINING)
+    agent = Agent(crew, ONE_GPU)
     await catch_up(agent)
     boot = server.batches[-1]["boot_id"]
-    crew.desk.change(TRAINING, type(crew.desk.get(TRAINING)).stop)
+    crew.desk.change(ONE_GPU, type(crew.desk.get(ONE_GPU)).stop)
     clock.now += 600
     assert await agent.step() > 0
-    crew.desk.change(TRAINING, type(crew.desk.get(TRAINING)).start)
+    crew.desk.change(ONE_GPU, type(crew.desk.get(ONE_GPU)).start)
     clock.now += 60
-    started_at = crew.desk.get(TRAINING).started_at
+    started_at = crew.desk.get(ONE_GPU).started_at
     await catch_up(agent)
     first_after = min(at for _, at in server.samples if at > clock.now - 300)
     assert started_at is not None

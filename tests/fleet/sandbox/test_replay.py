@@ -260,7 +260,7 @@ class TestPace:
             return original(machine, body)
 
         server._samples = watch  # type: ignore[method-assign]
-        await replay(start=time.now - 600, speed=1000).run()
+        await replay(start=time.now - ROWS * STEP + 600, speed=1000).run()
         assert max(newest_lead) <= 0
         assert len(server.samples) == PODS * ROWS
 
