@@ -41,6 +41,9 @@ def line_of(result: dict[str, Any]) -> Line:
     name = result["name"]
     if name == "accepted":
         return accepted(result)
+    if name == "twin":
+        title = _("“%(account)s” is the same account at the provider") % result
+        return Line("warn", title, _("Its machines count twice while both are connected; disconnect one of them."))
     if name == "lacks":
         title = _("The key lacks %(permission)s") % result
         return Line("warn", title, _("What it would tell stays unknown; everything else is read."))

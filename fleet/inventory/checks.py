@@ -35,6 +35,7 @@ def answers(account: ProviderAccount) -> tuple[list[Result], dict[str, str]]:
         info = adapter.verify()
         milliseconds = round((time.monotonic() - started) * 1000)
         results.append({"name": "accepted", "result": "ok", "as": info.external_id[:200], "milliseconds": milliseconds})
+        results += twins(account, info.external_id)
         results += [{"name": "lacks", "result": "warn", "permission": lack[:120]} for lack in info.lacks]
         if can(account, Capability.LIST):
             results += counted(adapter, account.currency)
@@ -46,6 +47,15 @@ def answers(account: ProviderAccount) -> tuple[list[Result], dict[str, str]]:
 def refusal(account: ProviderAccount, error: Exception) -> Result:
     known = as_provider_error(error, account)
     return {"name": "failed", "result": "no", "kind": known.kind, "detail": shown_text(account, known)}
+
+
+def twins(account: ProviderAccount, external_id: str) -> list[Result]:
+    """Other accounts here that are the same one at the provider: their machines would be counted, and paid, twice."""
+    same = ProviderAccount.objects.filter(
+        team=account.team_id, kind=account.kind, external_id=external_id, disconnected_at=None
+    ).exclude(pk=account.pk)
+    names = same.order_by("name").values_list("name", flat=True) if external_id else ()
+    return [{"name": "twin", "result": "warn", "account": name} for name in names]
 
 
 def counted(adapter: Provider, currency: str) -> list[Result]:

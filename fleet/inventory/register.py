@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
+from fleet.inventory.health import health_of
 from fleet.inventory.machines import holds_in_force
-from fleet.inventory.models import Instance
+from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.timeline import held, observed
 from fleet.panels import Context, NavItem, Panel
 from fleet.teams.access import TeamRequest
@@ -18,8 +20,21 @@ def register_panels() -> None:
     panels.navigation.register(NavItem("images", _("Images"), "images", "images", order=60, far=True))
     panels.settings_tabs.register(NavItem("providers", _("Providers"), "providers", "", order=40))
     panels.machine_panels.register(Panel("holds", "inventory/machine_panel.html", machine_panel, order=40))
+    panels.overview_panels.register(Panel("unread_accounts", "inventory/unread.html", unread_accounts, order=20))
     panels.timeline_sources.register(Panel("observations", "", observed))
     panels.timeline_sources.register(Panel("holds", "", held))
+
+
+def unread_accounts(request: TeamRequest) -> Context | None:
+    """Accounts whose readings do not arrive: what the pages show of their machines grows old. None when all is well."""
+    now = timezone.now()
+    accounts = (
+        ProviderAccount.objects.filter(team=request.team, disconnected_at=None)
+        .annotate(machine_count=Count("instances", filter=Q(instances__gone_at=None)))
+        .order_by("name")
+    )
+    bad = [(account, health) for account in accounts if (health := health_of(account, now=now)).is_bad]
+    return {"accounts": bad} if bad else None
 
 
 def machine_panel(request: TeamRequest, instance: Instance) -> Context:

@@ -129,6 +129,13 @@ def test_a_check_says_what_the_key_sees_and_lacks(lab, provider, listed, monkeyp
     assert not Instance.objects.exists()
 
 
+def test_the_same_account_connected_twice_is_said(lab, provider, actor, acme):
+    run_checks(account=lab, now=NOON)
+    twin = create_account(actor=actor, team=acme, kind="scripted", name="Lab again", values={"key": SECRET})
+    results = run_checks(account=twin, now=NOON)
+    assert {"name": "twin", "result": "warn", "account": "Lab"} in results
+
+
 def test_an_adapter_with_a_bug_is_a_failed_check_and_no_endless_wait(lab, provider, caplog):
     provider.error = KeyError("machines")
     (result,) = run_checks(account=lab, now=NOON)
