@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Limits of the protocol; a batch that goes over one is refused whole
 _MOST_SAMPLES = 720
 _MOST_EVENTS = 256
-_MOST_GPUS = 64
+_MOST_ROWS = 64
 _MOST_STRING = 200
 
 
@@ -27,9 +27,11 @@ class Batcher:
         self._sent: dict[str, object] = {}
 
     def add_sample(self, sample: dict[str, object]) -> None:
-        gpus = sample.get("gpus")
-        if isinstance(gpus, list) and len(gpus) > _MOST_GPUS:
-            sample = {**sample, "gpus": gpus[:_MOST_GPUS]}
+        host, gpus = sample.get("host"), sample.get("gpus")
+        if isinstance(gpus, list):
+            sample = {**sample, "gpus": gpus[:_MOST_ROWS]}
+        if isinstance(host, dict):
+            sample = {**sample, "host": {name: _cut(value) for name, value in host.items()}}
         self._samples.append(shortened(rounded(sample)))
 
     def add_event(self, event: dict[str, object]) -> None:
@@ -55,6 +57,10 @@ class Batcher:
         outbox.add(document, made_at=made_at, steady_at=steady_at, boot_id=boot_id)
         self._samples, self._events, self._news = self._samples[_MOST_SAMPLES:], self._events[_MOST_EVENTS:], {}
         return True
+
+
+def _cut(value: object) -> object:
+    return value[:_MOST_ROWS] if isinstance(value, list) else value
 
 
 def rounded(value: Any) -> Any:

@@ -4,8 +4,10 @@
 # Running it again is safe. Needs Python 3.9 or newer, and curl or wget.
 set -eu
 
-RACKRENT_URL="${RACKRENT_URL:-@@PUBLIC_URL@@}"
-AGENT_SHA256="${RACKRENT_AGENT_SHA256:-@@AGENT_SHA256@@}"
+# The dashboard fills these two in, quoted, when it serves this script
+public_url=@@PUBLIC_URL@@
+agent_sha256=@@AGENT_SHA256@@
+RACKRENT_URL="${RACKRENT_URL:-$public_url}"
 # In a variable, not in an argument of the agent's own command: arguments can be read by every user of the machine
 RACKRENT_ENROL_TOKEN="${RACKRENT_ENROL_TOKEN:-}"
 AGENT_USER=rackrent-agent
@@ -115,10 +117,10 @@ install_program() {
     mkdir -p "$program_dir"
     new=$program.new
     download "$RACKRENT_URL/agent/rackrent-agent.pyz" "$new" || { rm -f "$new"; die "the agent could not be downloaded from $RACKRENT_URL"; }
-    case "$AGENT_SHA256" in
+    case "$agent_sha256" in
         *@@*|'') rm -f "$new"; die "this script names no hash to check the download with: fetch it from the dashboard" ;;
     esac
-    if [ "$(sha256 "$new")" != "$AGENT_SHA256" ]; then
+    if [ "$(sha256 "$new")" != "$agent_sha256" ]; then
         rm -f "$new"
         die "what was downloaded does not have the hash that this script names: fetch the script again"
     fi

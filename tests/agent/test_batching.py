@@ -57,10 +57,12 @@ def test_more_samples_and_events_than_a_batch_may_hold_wait_for_the_next(outbox:
     assert counts == [(720, 256), (80, 256), (0, 256), (0, 32)]
 
 
-def test_at_most_64_gpus_a_sample(outbox: Outbox) -> None:
+def test_at_most_64_gpus_and_disks_a_sample(outbox: Outbox) -> None:
     batcher = Batcher()
-    batcher.add_sample({"at": 1.0, "gpus": [{"uuid": str(number)} for number in range(70)]})
-    assert len(flushed(batcher, outbox)["samples"][0]["gpus"]) == 64
+    disks = [{"device": str(number)} for number in range(100)]
+    batcher.add_sample({"at": 1.0, "gpus": [{"uuid": str(number)} for number in range(70)], "host": {"disks": disks}})
+    sample = flushed(batcher, outbox)["samples"][0]
+    assert (len(sample["gpus"]), len(sample["host"]["disks"])) == (64, 64)
 
 
 def test_names_from_anywhere_are_cut_and_made_valid() -> None:
