@@ -1,46 +1,48 @@
+"""The API's page: drawn under our policy, out of our own files, and good for trying the API as the person who is signed in."""
+
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.programs import needs
-
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def browser(monkeypatch):
-    # Playwright's loop makes Django take the test for asynchronous code.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=needs("chromium"), args=ARGUMENTS)
-        yield browser
-        browser.close()
+def open_docs(open_context, server):
+    def open_page(user=None, **options) -> Page:
+        page: Page = open_context(user, **options).new_page()
+        foreign: list[str] = []
+        ours = (server.url, "data:")
+        page.on("request", lambda asked: None if asked.url.startswith(ours) else foreign.append(asked.url))
+        page.goto("/api/v1/docs/")
+        page.locator("#operations-me-me_retrieve").wait_for()
+        assert foreign == []
+        return page
+
+    return open_page
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_api_page_renders_under_our_policy(live_server, browser, viewport, scheme):
-    page = browser.new_page(viewport=viewport, color_scheme=scheme)
-    complaints: list[str] = []
-    foreign: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on(
-        "request", lambda asked: None if asked.url.startswith((live_server.url, "data:")) else foreign.append(asked.url)
-    )
-    page.goto(f"{live_server.url}/api/v1/docs/")
-    page.get_by_text("/api/v1/instances/", exact=False).first.wait_for()
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("dark", 390)])
+def test_it_is_drawn_in_light_and_dark_wide_and_narrow(open_docs, scheme, width):
+    page = open_docs(width=width, color_scheme=scheme)
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"api-docs-{scheme}-{width}.png")
     page.locator("#operations-instances-instances_list button").first.click()
-    page.get_by_text("Ids of accounts, separated by commas.").first.wait_for()
+    expect(page.get_by_text("Ids of accounts, separated by commas.")).to_be_visible()
     assert page.evaluate("document.documentElement.classList.contains('dark-mode')") is (scheme == "dark")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert complaints == []
-    assert foreign == []
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"api-docs-{scheme}-{viewport['width']}.png")
+
+
+def test_a_signed_in_person_tries_the_api_on_it(open_docs, alice):
+    page = open_docs(alice)
+    operation = page.locator("#operations-me-me_retrieve")
+    operation.locator("button").first.click()
+    operation.get_by_role("button", name="Try it out").click()
+    operation.get_by_role("button", name="Execute").click()
+    answer = operation.locator(".live-responses-table")
+    expect(answer.get_by_text("200", exact=True).first).to_be_visible()
+    expect(answer).to_contain_text('"username": "alice"')
