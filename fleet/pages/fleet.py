@@ -28,10 +28,15 @@ from fleet.telemetry.latest import machines_now
 DENSITIES = ((32, "xl"), (160, "l"), (320, "m"), (640, "s"))
 
 
+# Columns of a machine that no list shows, and of its account.
+ONLY_ON_ONES_OWN_PAGE = ("extra", "ssh", "labels", "account__options", "account__credentials")
+
+
 def shown_instances(team: Team) -> QuerySet[Instance]:
     """What is rented now: not what left the listings, nor what its provider has ended."""
     rows = Instance.objects.filter(team=team, gone_at=None).exclude(state=InstanceState.TERMINATED)
-    return rows.select_related("account", "owner", "project").order_by("account__name", "name", "pk")
+    rows = rows.select_related("account", "owner", "project").defer(*ONLY_ON_ONES_OWN_PAGE)
+    return rows.order_by("account__name", "name", "pk")
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,7 @@ def band_label(account: ProviderAccount, *, alone: bool) -> str:
 
 
 def load_fleet(*, team: Team, now: datetime) -> Fleet:
-    views = [MachineView(machine, now) for machine in machines_now(shown_instances(team), now=now)]
+    views = [MachineView(machine, now) for machine in machines_now(shown_instances(team), now=now, brief=True)]
     return Fleet(views, team, now)
 
 

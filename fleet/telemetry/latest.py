@@ -16,6 +16,30 @@ from fleet.telemetry.models import Agent, GpuLatest, HostLatest
 
 _POWERED_OFF = frozenset({InstanceState.STOPPED, InstanceState.TERMINATED})
 
+# Loading all columns of 8,000 GPUs takes twice as long as loading these.
+_DECISIVE = (
+    "sampled_at",
+    "lost",
+    "utilization_percent",
+    "sm_activity",
+    "power_watts",
+    "power_limit_watts",
+    "memory_used_bytes",
+    "memory_total_bytes",
+    "process_count",
+    "idle_since",
+)
+GPU_BRIEF = (
+    "instance_id",
+    "uuid",
+    "index",
+    "name",
+    "memory_total_bytes",
+    "mig_parent_uuid",
+    *(f"latest__{name}" for name in _DECISIVE),
+)
+HOST_BRIEF = ("sampled_at", "cpu_iowait_percent", "pressure_io_percent")
+
 
 @dataclass(frozen=True, slots=True)
 class GpuNow:
@@ -35,12 +59,17 @@ class MachineNow:
     state: GpuState
 
 
-def machines_now(instances: QuerySet[Instance] | Sequence[Instance], *, now: datetime) -> list[MachineNow]:
-    """The machines in the order given, each with its GPUs by index. Four queries at most, however many machines."""
+def machines_now(
+    instances: QuerySet[Instance] | Sequence[Instance], *, now: datetime, brief: bool = False
+) -> list[MachineNow]:
+    """The machines in the order given, each with its GPUs by index. Four queries at most, however many machines.
+
+    brief: for maps and lists of many machines, without what only the page of one shows; to read that costs a query a row.
+    """
     machines = list(instances)
     ids = [machine.pk for machine in machines]
-    gpus = _gpus_of(ids)
-    hosts = HostLatest.objects.in_bulk(ids)
+    gpus = _gpus_of(ids, brief=brief)
+    hosts = (HostLatest.objects.only(*HOST_BRIEF) if brief else HostLatest.objects).in_bulk(ids)
     agents = {agent.instance_id: agent for agent in Agent.objects.filter(instance_id__in=ids)}
     return [
         _machine_now(machine, gpus.get(machine.pk, []), hosts.get(machine.pk), agents.get(machine.pk), now)
@@ -80,9 +109,11 @@ def classify_latest(
     )
 
 
-def _gpus_of(instance_ids: Iterable[int]) -> dict[int, list[GPU]]:
+def _gpus_of(instance_ids: Iterable[int], *, brief: bool) -> dict[int, list[GPU]]:
     found: dict[int, list[GPU]] = defaultdict(list)
     rows = GPU.objects.filter(instance_id__in=instance_ids, removed_at=None).select_related("latest")
+    if brief:
+        rows = rows.only(*GPU_BRIEF)
     for gpu in rows.order_by("instance_id", "index", "pk"):
         found[gpu.instance_id].append(gpu)
     return found
