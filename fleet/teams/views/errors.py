@@ -30,6 +30,8 @@ def locked_out(request: HttpRequest, *_args: Any) -> HttpResponse:
     last = max((found for query in attempts if (found := query.aggregate(at=Max("attempt_time"))["at"])), default=None)
     until = (last or timezone.now()) + (get_cool_off(request) or timedelta())
     seconds = max(1, round((until - timezone.now()).total_seconds()))
-    response = render(request, "lockout.html", {"until": until}, status=429)
+    # Shown to the minute, and never as earlier than it is.
+    shown = until + timedelta(seconds=-until.timestamp() % 60)
+    response = render(request, "lockout.html", {"until": shown}, status=429)
     response.headers["Retry-After"] = str(seconds)
     return response
