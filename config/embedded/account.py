@@ -26,6 +26,9 @@ ACCOUNT_NAME = "rackrent"
 # sun_path holds 108 bytes with its end mark on Linux and 104 on macOS; "/.s.PGSQL.5432.lock" is the longest name put in the directory.
 SOCKET_DIRECTORY_MAX_BYTES = 104 - 1 - len("/.s.PGSQL.5432.lock")
 
+# PostgreSQL and its clients read a list of directories where we give one.
+LIST_MARKS = frozenset(',"\\')
+
 
 class EmbeddedError(RuntimeError):
     """An embedded server cannot run here; the text says why and what to do about it."""
@@ -114,9 +117,9 @@ def path_digest(path: Path) -> str:
 
 
 def socket_directory(home: Path) -> Path:
-    """`home/run` where the sockets' names fit behind it, else a short directory that is the same at every start."""
+    """`home/run` where a socket in it can be named, else a short directory that is the same at every start."""
     inside = home / "run"
-    if len(os.fsencode(inside)) <= SOCKET_DIRECTORY_MAX_BYTES:
+    if len(os.fsencode(inside)) <= SOCKET_DIRECTORY_MAX_BYTES and not LIST_MARKS & set(str(inside)):
         return inside
     return Path(tempfile.gettempdir()).resolve() / f"rackrent-{os.geteuid()}-{path_digest(home)}"
 

@@ -22,10 +22,10 @@ _CONFIG = """\
 port 0
 protected-mode yes
 daemonize no
-unixsocket "{socket}"
+unixsocket {socket}
 unixsocketperm 700
-requirepass "{password}"
-dir "{directory}"
+requirepass {password}
+dir {directory}
 appendonly yes
 appendfsync everysec
 save ""
@@ -85,4 +85,10 @@ class EmbeddedValkey(EmbeddedServer):
 
     def _stdin(self) -> bytes:
         # Through stdin: neither a file nor the process list ever shows the password.
-        return _CONFIG.format(socket=self.socket, password=self.password, directory=self.home / "data").encode()
+        words = {"socket": self.socket, "password": self.password, "directory": str(self.home / "data")}
+        return _CONFIG.format(**{name: _quoted(word) for name, word in words.items()}).encode()
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -59,6 +59,7 @@ class TestDirectories:
         assert socket_directory(Path("/srv/rackrent")) == Path("/srv/rackrent/run")
         deep = Path("/srv") / ("x" * 150)
         assert len(os.fsencode(socket_directory(deep))) <= 85
+        assert socket_directory(Path("/srv/a,b")).parent == Path(tempfile.gettempdir())
         assert socket_directory(deep) == socket_directory(deep) != socket_directory(deep / "y")
 
 
