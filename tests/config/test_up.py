@@ -32,16 +32,16 @@ OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL", "CELERY_BROKER_URL", "SECRET_KEY", 
 
 
 class Run:
-    """One `manage.py up`, with the lines it wrote."""
+    """One `manage.py up`, with the lines it wrote. `settings`: environment beside what a fresh machine has."""
 
-    def __init__(self, home: Path, port: int) -> None:
+    def __init__(self, home: Path, port: int, **settings: str) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
         own = {"RACKRENT_DATA_DIR": str(home), "RACKRENT_PORT": str(port), "SANDBOX": "0", "HASHED_STATIC": "0"}
         self.url = f"http://127.0.0.1:{port}"
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "up"],
-            env={**kept, **own, "RACKRENT_ADMIN_PASSWORD": PASSWORD},
+            env={**kept, **own, "RACKRENT_ADMIN_PASSWORD": PASSWORD, **settings},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
