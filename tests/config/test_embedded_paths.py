@@ -24,6 +24,10 @@ def odd_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize("kind", [EmbeddedPostgres, EmbeddedValkey])
 def test_servers_run_in_them(odd_directory: Path, kind: type[EmbeddedPostgres | EmbeddedValkey]):
-    with kind(odd_directory / "server") as server:
+    server = kind(odd_directory / "server")
+    try:
+        server.start()
         assert server.home == odd_directory / "server"
         assert server.is_accepting()
+    finally:
+        server.destroy()
