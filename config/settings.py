@@ -33,10 +33,6 @@ CREDENTIAL_KEYS = [
     if key.strip()
 ]
 
-# Reading a provider: how long one listing may take, and how many complete ones must lack a machine before it is gone.
-POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)
-LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
-
 RACKRENT_HOST = env_str("RACKRENT_HOST", "127.0.0.1")
 RACKRENT_PORT = env_int("RACKRENT_PORT", 8400, low=1, high=65535)
 # Where the other processes of this installation reach the web process.
@@ -47,6 +43,10 @@ DEADMAN_URL = env_secret("DEADMAN_URL")
 # Of the first start only, which makes the first admin.
 RACKRENT_ADMIN_PASSWORD = env_secret("RACKRENT_ADMIN_PASSWORD")
 WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)
+# Reading providers: how long one listing may take, how many are read at once, and how many complete ones must lack a machine before it is gone.
+POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)
+POLLS_AT_ONCE = env_int("POLLS_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
+LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 # The real agent on this machine, as one of the first team's.
 LOCAL_AGENT = env_bool("LOCAL_AGENT", True)
 # A fleet that is not there, to look at; never beside real data.

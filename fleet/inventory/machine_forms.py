@@ -96,13 +96,13 @@ class TypedMachineForm(PeopleForm):
         ],
     )
     gpu_raw = forms.CharField(
-        label=_("GPU"),
+        label=_("GPU model"),
         max_length=120,
         required=False,
         widget=forms.TextInput(attrs={"list": "gpu-names"}),
-        help_text=_("the model, as in H100 SXM; empty for a machine without one"),
+        help_text=_("as in H100 SXM; empty for a machine without one"),
     )
-    gpu_count = forms.IntegerField(label=_("GPUs"), min_value=0, max_value=MAX_GPUS, required=False)
+    gpu_count = forms.IntegerField(label=_("Number of GPUs"), min_value=0, max_value=MAX_GPUS, required=False)
     price_per_hour = PriceField(
         label=_("Price per hour"), help_text=_("of the whole machine; empty is unknown, and unknown is not free")
     )

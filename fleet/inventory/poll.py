@@ -50,14 +50,23 @@ class PollOutcome:
     error: ProviderError | None = None
 
 
-def claim_due(*, now: datetime) -> list[Claim]:
-    """Claims every account whose time has come."""
+def claim_due(*, now: datetime, at_once: int | None = None) -> list[Claim]:
+    """Claims the accounts whose time has come, the longest due first; with those that are being read, at most `at_once`."""
     listable = [kind for kind, adapter in adapters().items() if Capability.LIST in adapter.capabilities]
     due = ProviderAccount.objects.filter(
         enabled=True, disconnected_at=None, kind__in=listable, next_poll_at__lte=now
-    ).values_list("pk", "next_poll_at")
-    claims = [claim(account_id=pk, seen_next_poll_at=next_poll_at, now=now) for pk, next_poll_at in due]
+    ).order_by("next_poll_at")
+    free = None if at_once is None else max(0, at_once - being_read(now=now))
+    claims = [
+        claim(account_id=pk, seen_next_poll_at=next_poll_at, now=now)
+        for pk, next_poll_at in due.values_list("pk", "next_poll_at")[:free]
+    ]
     return [taken for taken in claims if taken is not None]
+
+
+def being_read(*, now: datetime) -> int:
+    """How many polls hold a claim that has not run out."""
+    return ProviderAccount.objects.filter(poll_started_at__isnull=False, next_poll_at__gt=now).count()
 
 
 def claim(*, account_id: int, seen_next_poll_at: datetime, now: datetime) -> Claim | None:

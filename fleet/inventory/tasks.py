@@ -16,7 +16,8 @@ from fleet.inventory.poll import claim_due, poll_account
 
 @shared_task(name="inventory.dispatch_polls")
 def dispatch_polls() -> int:
-    claims = claim_due(now=timezone.now())
+    """A provider that hangs holds its worker for as long as a listing may take: polls leave the others to everything else."""
+    claims = claim_due(now=timezone.now(), at_once=settings.POLLS_AT_ONCE)
     for claim in claims:
         poll.apply_async((claim.account_id, claim.started_at.isoformat()), expires=claim.expires_at)
     return len(claims)
@@ -34,6 +35,8 @@ def poll(account_id: int, started_at: str) -> None:
     account = ProviderAccount.objects.filter(pk=account_id, poll_started_at=claimed_at, disconnected_at=None).first()
     if account is not None:
         poll_account(account=account, now=claimed_at)
+    # Who waited for a free place need not wait for the next beat.
+    dispatch_polls()
 
 
 @shared_task(name="inventory.check_account", soft_time_limit=SOFT_LIMIT_SECONDS, time_limit=HARD_LIMIT_SECONDS)

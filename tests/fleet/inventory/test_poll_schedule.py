@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from fleet.inventory.accounts import manual_account, pause_account
-from fleet.inventory.models import Instance
+from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.poll import backoff, claim, claim_due, poll_account
 from fleet.inventory.tasks import poll as poll_task
 from fleet.providers.errors import AuthFailed, RateLimited, Unavailable
@@ -46,6 +46,24 @@ def test_of_two_beats_that_saw_it_due_one_gets_it(due):
     second = claim(account_id=due.pk, seen_next_poll_at=NOON, now=NOON)
     assert first is not None
     assert second is None
+
+
+def test_polls_leave_a_worker_free(due, provider, listed, settings, monkeypatch):
+    """Three accounts are due and two may be read at once: the longest due first, the third when one is done."""
+    short, long = (
+        ProviderAccount.objects.create(
+            team=due.team, kind="scripted", name=f"{seconds} s late", next_poll_at=NOON - seconds * SECOND
+        )
+        for seconds in (1, 2)
+    )
+    first = claim_due(now=NOON, at_once=2)
+    assert [taken.account_id for taken in first] == [long.pk, short.pk]
+    assert claim_due(now=NOON, at_once=2) == []
+    settings.POLLS_AT_ONCE = 2
+    sent: list[int] = []
+    monkeypatch.setattr("fleet.inventory.tasks.poll.apply_async", lambda args, **_: sent.append(args[0]))
+    run(first[0])
+    assert sent == [due.pk]
 
 
 def test_before_its_time_it_is_left_alone(due):
