@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from fleet.sandbox.cast import MEMBERS, OFFERS
+from fleet.sandbox.cast import member_of
 from fleet.sandbox.client import Backoff, IngestClient, RefusedError, TokenRefusedError, TooLargeError, TryLaterError
 from fleet.sandbox.desk import Desk, write_private
 from fleet.sandbox.noise import scatter
-from fleet.sandbox.readings import Machine, patterns_of
+from fleet.sandbox.readings import Machine
 from fleet.sandbox.schedule import HISTORY_SECONDS, batch_of_times, sample_times
 
 JSON = dict[str, Any]
@@ -129,7 +129,7 @@ class Agent:
         self.crew = crew
         self.machine_id = machine_id
         self.memory = crew.memories.setdefault(machine_id, Memory())
-        self.member = next((member for member in MEMBERS if member.id == machine_id), None)
+        self.member = member_of(machine_id)
         self.backoff = Backoff()
         self.interval_seconds, self.report_seconds, self.paused = 5.0, 10.0, False
         self.batch_samples = BATCH_SAMPLES
@@ -171,17 +171,7 @@ class Agent:
         rental = desk.rentals.get(self.machine_id)
         if rental is None or not rental.is_up or rental.started_at is None:
             return None
-        patterns = patterns_of(rental.id, OFFERS[rental.offer].gpu_count)
-        return Machine(
-            rental.id,
-            rental.name,
-            rental.offer,
-            rental.image,
-            rental.disk_gb,
-            desk.born_at,
-            rental.started_at,
-            patterns,
-        )
+        return Machine.of(rental, born_at=desk.born_at)
 
     async def _enrol(self, machine: Machine) -> bool:
         """False: the provider's listing has not reached the dashboard yet, and enrolling now would make a second machine."""

@@ -161,6 +161,11 @@ STOPPED_DAYS = {"sb-e5a810": 19.0, "sb-e5a811": 4.0}
 PROJECTS = {"atlas-7b": "Atlas 7B", "vision": "Vision", "eval": "Evaluation", "support-ft": "Support fine-tuning", "serving": "Serving", "sweeps": "Sweeps", "playground": "Playground", "cn-ft": "China fine-tuning"}  # fmt: skip
 
 
+def member_of(machine_id: str) -> Member | None:
+    """None for a machine that somebody created later."""
+    return next((member for member in MEMBERS if member.id == machine_id), None)
+
+
 def gpu_patterns(member: Member) -> list[Pattern]:
     count = OFFERS[member.offer].gpu_count
     return [member.pattern] * count if callable(member.pattern) else list(member.pattern)

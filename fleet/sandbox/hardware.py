@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -10,22 +11,23 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuModel:
-    """One model of GPU. `counts_activity`: GPM is there (Hopper and newer); `has_ecc`: its memory reports ECC errors."""
+    """One model of GPU. `counts_activity`: GPM is there (Hopper and newer); `has_ecc`: its memory reports ECC errors.
+
+    `nvlink_bytes_per_second`: in one direction, all links together; 0 = it has none.
+    """
 
     name: str
     nvml_name: str
     memory_mib: int
-    limit_watts: float
     idle_watts: float
+    limit_watts: float
     boost_mhz: int
     memory_mhz: int
+    nvlink_bytes_per_second: float = 0.0
     counts_activity: bool = False
     has_ecc: bool = True
     has_memory_sensor: bool = False
-    has_nvlink: bool = False
     has_fan: bool = False
-    # Full-board bandwidth in the one direction that carries the most.
-    nvlink_bytes_per_second: float = 0.0
     reserved_mib: int = 500
 
     @property
@@ -33,142 +35,39 @@ class GpuModel:
         return self.memory_mib * MIB
 
 
+def model(
+    name: str, nvml_name: str, memory_mib: int, watts: tuple[float, float], mhz: tuple[int, int], **more: Any
+) -> GpuModel:
+    """watts: at rest and at the limit; mhz: boost clock and memory clock."""
+    return GpuModel(
+        name=name, nvml_name=nvml_name, memory_mib=memory_mib,
+        idle_watts=watts[0], limit_watts=watts[1], boost_mhz=mhz[0], memory_mhz=mhz[1], **more,
+    )  # fmt: skip
+
+
+def nvlink(gigabytes_per_second: float, **more: Any) -> dict[str, Any]:
+    """What cards with NVLink have in common: high-bandwidth memory with a sensor."""
+    return {"nvlink_bytes_per_second": gigabytes_per_second * 1e9, "has_memory_sensor": True, **more}
+
+
+HOPPER = {"counts_activity": True}
+GEFORCE = {"has_ecc": False, "has_fan": True}
+
 # Memory as NVML totals it, limits and clocks: vendors' data sheets; what a card draws at rest varies, these are usual values.
 MODELS = {
-    model.name: model
-    for model in (
-        GpuModel(
-            name="H100 SXM",
-            nvml_name="NVIDIA H100 80GB HBM3",
-            memory_mib=81559,
-            limit_watts=700,
-            idle_watts=71,
-            boost_mhz=1980,
-            memory_mhz=2619,
-            counts_activity=True,
-            has_memory_sensor=True,
-            has_nvlink=True,
-            nvlink_bytes_per_second=450e9,
-        ),
-        GpuModel(
-            name="H200",
-            nvml_name="NVIDIA H200",
-            memory_mib=143771,
-            limit_watts=700,
-            idle_watts=76,
-            boost_mhz=1980,
-            memory_mhz=3201,
-            counts_activity=True,
-            has_memory_sensor=True,
-            has_nvlink=True,
-            nvlink_bytes_per_second=450e9,
-        ),
-        GpuModel(
-            name="B200",
-            nvml_name="NVIDIA B200",
-            memory_mib=183359,
-            limit_watts=1000,
-            idle_watts=140,
-            boost_mhz=1965,
-            memory_mhz=3996,
-            counts_activity=True,
-            has_memory_sensor=True,
-            has_nvlink=True,
-            nvlink_bytes_per_second=900e9,
-        ),
-        GpuModel(
-            name="A100 SXM 80 GB",
-            nvml_name="NVIDIA A100-SXM4-80GB",
-            memory_mib=81920,
-            limit_watts=400,
-            idle_watts=58,
-            boost_mhz=1410,
-            memory_mhz=1593,
-            has_memory_sensor=True,
-            has_nvlink=True,
-            nvlink_bytes_per_second=300e9,
-        ),
-        GpuModel(
-            name="A100 SXM 40 GB",
-            nvml_name="NVIDIA A100-SXM4-40GB",
-            memory_mib=40960,
-            limit_watts=400,
-            idle_watts=52,
-            boost_mhz=1410,
-            memory_mhz=1215,
-            has_memory_sensor=True,
-            has_nvlink=True,
-            nvlink_bytes_per_second=300e9,
-        ),
-        GpuModel(
-            name="A800 SXM 80 GB",
-            nvml_name="NVIDIA A800-SXM4-80GB",
-            memory_mib=81920,
-            limit_watts=400,
-            idle_watts=58,
-            boost_mhz=1410,
-            memory_mhz=1593,
-            has_memory_sensor=True,
-            has_nvlink=True,
-            nvlink_bytes_per_second=200e9,
-        ),
-        GpuModel(
-            name="L40S",
-            nvml_name="NVIDIA L40S",
-            memory_mib=46068,
-            limit_watts=350,
-            idle_watts=33,
-            boost_mhz=2520,
-            memory_mhz=9001,
-        ),
-        GpuModel(
-            name="L4",
-            nvml_name="NVIDIA L4",
-            memory_mib=23034,
-            limit_watts=72,
-            idle_watts=12,
-            boost_mhz=2040,
-            memory_mhz=6251,
-        ),
-        GpuModel(
-            name="A10G",
-            nvml_name="NVIDIA A10G",
-            memory_mib=23028,
-            limit_watts=300,
-            idle_watts=18,
-            boost_mhz=1710,
-            memory_mhz=6251,
-        ),
-        GpuModel(
-            name="T4",
-            nvml_name="Tesla T4",
-            memory_mib=15360,
-            limit_watts=70,
-            idle_watts=10,
-            boost_mhz=1590,
-            memory_mhz=5001,
-        ),
-        GpuModel(
-            name="RTX 4090",
-            nvml_name="NVIDIA GeForce RTX 4090",
-            memory_mib=24564,
-            limit_watts=450,
-            idle_watts=21,
-            boost_mhz=2745,
-            memory_mhz=10501,
-            has_ecc=False,
-            has_fan=True,
-        ),
-        GpuModel(
-            name="RTX 3090",
-            nvml_name="NVIDIA GeForce RTX 3090",
-            memory_mib=24576,
-            limit_watts=350,
-            idle_watts=25,
-            boost_mhz=1860,
-            memory_mhz=9751,
-            has_ecc=False,
-            has_fan=True,
-        ),
+    entry.name: entry
+    for entry in (
+        model("B200", "NVIDIA B200", 183359, (140, 1000), (1965, 3996), **nvlink(900, **HOPPER)),
+        model("H200", "NVIDIA H200", 143771, (76, 700), (1980, 3201), **nvlink(450, **HOPPER)),
+        model("H100 SXM", "NVIDIA H100 80GB HBM3", 81559, (71, 700), (1980, 2619), **nvlink(450, **HOPPER)),
+        model("A100 SXM 80 GB", "NVIDIA A100-SXM4-80GB", 81920, (58, 400), (1410, 1593), **nvlink(300)),
+        model("A100 SXM 40 GB", "NVIDIA A100-SXM4-40GB", 40960, (52, 400), (1410, 1215), **nvlink(300)),
+        model("A800 SXM 80 GB", "NVIDIA A800-SXM4-80GB", 81920, (58, 400), (1410, 1593), **nvlink(200)),
+        model("L40S", "NVIDIA L40S", 46068, (33, 350), (2520, 9001)),
+        model("L4", "NVIDIA L4", 23034, (12, 72), (2040, 6251)),
+        model("A10G", "NVIDIA A10G", 23028, (18, 300), (1710, 6251)),
+        model("T4", "Tesla T4", 15360, (10, 70), (1590, 5001)),
+        model("RTX 4090", "NVIDIA GeForce RTX 4090", 24564, (21, 450), (2745, 10501), **GEFORCE),
+        model("RTX 3090", "NVIDIA GeForce RTX 3090", 24576, (25, 350), (1860, 9751), **GEFORCE),
     )
 }

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fleet.sandbox.cast import IMAGES, OFFERS, gpu_patterns, seed_of
+from fleet.sandbox.cast import IMAGES, OFFERS, gpu_patterns, member_of, seed_of
 from fleet.sandbox.hardware import GIB, MIB, GpuModel
 from fleet.sandbox.noise import jitter
 from fleet.sandbox.patterns import DAY, GpuLoad, HostLoad, Pattern, combined, free
+from fleet.sandbox.rentals import Rental
 
 JSON = dict[str, Any]
 DRIVER, CUDA = "570.86.15", "12.8"
@@ -30,6 +31,19 @@ class Machine:
     born_at: float
     booted_at: float
     patterns: tuple[Pattern, ...]
+
+    @classmethod
+    def of(cls, rental: Rental, *, born_at: float) -> Machine:
+        return cls(
+            id=rental.id,
+            name=rental.name,
+            offer=rental.offer,
+            image=rental.image,
+            disk_gb=rental.disk_gb,
+            born_at=born_at,
+            booted_at=rental.status_since if rental.started_at is None else rental.started_at,
+            patterns=patterns_of(rental.id, OFFERS[rental.offer].gpu_count),
+        )
 
     @cached_property
     def model(self) -> GpuModel:
@@ -143,9 +157,7 @@ SOFTWARE: dict[str, JSON] = {
 
 def patterns_of(machine_id: str, gpu_count: int) -> tuple[Pattern, ...]:
     """Those of the cast; a machine that somebody created does nothing yet."""
-    from fleet.sandbox.cast import MEMBERS
-
-    member = next((member for member in MEMBERS if member.id == machine_id), None)
+    member = member_of(machine_id)
     return tuple(gpu_patterns(member)) if member else (free,) * gpu_count
 
 
@@ -214,7 +226,7 @@ def _where_counted(model: GpuModel, load: GpuLoad) -> JSON:
         }
     else:
         reading["unavailable"] = {"sm_activity": "GPM needs Hopper or newer"}
-    if model.has_nvlink:
+    if model.nvlink_bytes_per_second:
         rate = round(model.nvlink_bytes_per_second * load.nvlink)
         reading |= {"nvlink_rx_bytes_per_second": rate, "nvlink_tx_bytes_per_second": rate}
     if model.has_ecc:

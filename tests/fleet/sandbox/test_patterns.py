@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
 import pytest
 
-from fleet.sandbox import cast, patterns
-from fleet.sandbox.readings import Machine, patterns_of
+from fleet.sandbox import patterns
+from fleet.sandbox.readings import Machine
+from fleet.sandbox.rentals import first_rentals
 from fleet.states import Evidence, GpuState, classify
 
 JSON = dict[str, Any]
@@ -30,17 +32,8 @@ PATTERNS = [
 
 
 def machine(name: str) -> Machine:
-    member = next(member for member in cast.MEMBERS if member.name == name)
-    return Machine(
-        member.id,
-        name,
-        member.offer,
-        member.image,
-        member.disk_gb,
-        BORN_AT,
-        BORN_AT - 86400,
-        patterns_of(member.id, cast.OFFERS[member.offer].gpu_count),
-    )
+    rental = next(rental for rental in first_rentals(BORN_AT) if rental.name == name)
+    return Machine.of(rental, born_at=BORN_AT)
 
 
 def states_over(name: str, *, minutes: range) -> list[list[GpuState]]:
@@ -159,9 +152,7 @@ def test_a_throttling_card_is_hot_slow_and_says_why() -> None:
 
 def test_a_restart_cures_for_a_day() -> None:
     ill = machine("llm-pre-03")
-    cured = Machine(
-        ill.id, ill.name, ill.offer, ill.image, ill.disk_gb, BORN_AT, BORN_AT + 3600, patterns_of(ill.id, 8)
-    )
+    cured = replace(ill, booted_at=BORN_AT + 3600)
     assert GpuState.STALLED not in verdicts(cured, BORN_AT + 3600 + 7200)
     assert cured.boot_id != ill.boot_id
     assert cured.uuids == ill.uuids

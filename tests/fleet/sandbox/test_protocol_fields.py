@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleet.sandbox import cast
-from fleet.sandbox.readings import Machine, patterns_of
+from fleet.sandbox.readings import Machine
+from fleet.sandbox.rentals import first_rentals
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "agent-protocol.md").read_text()
 BORN_AT = 1_796_000_000.0
@@ -27,19 +28,7 @@ INVENTORY_FIELDS = words('"inventory": [', '"environment"')
 
 
 def machines() -> list[Machine]:
-    return [
-        Machine(
-            member.id,
-            member.name,
-            member.offer,
-            member.image,
-            member.disk_gb,
-            BORN_AT,
-            BORN_AT - 1,
-            patterns_of(member.id, cast.OFFERS[member.offer].gpu_count),
-        )
-        for member in cast.MEMBERS
-    ]
+    return [Machine.of(rental, born_at=BORN_AT) for rental in first_rentals(BORN_AT)]
 
 
 @pytest.mark.parametrize("machine", machines(), ids=lambda machine: machine.name)
