@@ -288,6 +288,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Rackrent API",
     "DESCRIPTION": "What a team rents and what it does, over HTTP. Guide: docs/api.md.",
     "VERSION": "v1",
+    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "SERVE_INCLUDE_SCHEMA": False,

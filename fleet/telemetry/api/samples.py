@@ -132,7 +132,8 @@ class GpuSeriesView(SeriesView):
     )
     def get(self, request: Request) -> Response:
         gpus = self.gpus(request)
-        found = gpu_series(gpu_ids=list(gpus), **(asked := self.span(request, count=len(gpus))))
+        asked = self.span(request, count=len(gpus))
+        found = gpu_series(gpu_ids=list(gpus), **asked)
         series = [{"gpu": gpu, "instance": instance, "values": found.values[gpu]} for gpu, instance in gpus.items()]
         return Response(described(found, series, asked["since"], asked["until"]))
 
@@ -163,7 +164,8 @@ class HostSeriesView(SeriesView):
         if "instance" not in request.query_params:
             raise ValidationError({"instance": _("Give the ids of machines.")})
         ids = list(self.instances(request).order_by("id").values_list("id", flat=True))
-        found = host_series(instance_ids=ids, **(asked := self.span(request, count=len(ids))))
+        asked = self.span(request, count=len(ids))
+        found = host_series(instance_ids=ids, **asked)
         series = [{"instance": pk, "values": found.values[pk]} for pk in ids]
         return Response(described(found, series, asked["since"], asked["until"]))
 
