@@ -18,6 +18,8 @@ class EmailBackend(ModelBackend):
             return None
         found = list(User.objects.filter(email__iexact=username)[:2])
         if len(found) != 1:
+            # As slow as a right address, so that the time does not tell who has an account.
+            User().set_password(password)
             return None
         user = found[0]
         return user if user.check_password(password) and self.user_can_authenticate(user) else None

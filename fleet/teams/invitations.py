@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.contrib.auth.password_validation import validate_password
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -88,7 +88,11 @@ def register_invited(
     if User.objects.filter(username__iexact=username).exists():
         raise Taken(_("This user name is taken. Choose another."))
     validate_password(password, User(username=username, email=email))
-    user = User.objects.create_user(username, email, password)
+    try:
+        with transaction.atomic():
+            user = User.objects.create_user(username, email, password)
+    except IntegrityError:
+        raise Taken(_("This user name is taken. Choose another.")) from None
     actor = Actor(user, username, "page", ip_address)
     record(actor=actor, team=None, action="person.create", target=user, new={"username": username, "email": email})
     accept_invitation(actor=actor, invitation=invitation, now=now)

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from channels.layers import InMemoryChannelLayer
+from django.utils import timezone
 
+from fleet.inventory.models import Hold, HoldKind
 from fleet.teams.audit import Actor
+from fleet.teams.invitations import create_invitation
+from fleet.teams.models import Role, Scope
+from fleet.teams.tokens import create_token
+from fleet.telemetry.models import Agent, EnrolmentToken
+from tests.fleet.teams.routes import WORDS, Route
 
 
 @pytest.fixture
@@ -40,3 +49,34 @@ def _no_throttles_left_over():
     from django.core.cache import cache
 
     cache.clear()
+
+
+@pytest.fixture
+def things(acme, alice, bob, project, account, make_instance, by):
+    """the way to a place in an address -> something of acme that fits there"""
+    instance = make_instance(gpus=1)
+    invitation, _ = create_invitation(actor=by(alice), team=acme, role=Role.VIEWER)
+    token, _ = create_token(actor=by(alice), team=acme, name="x", scope=Scope.READ)
+    tomorrow = timezone.now() + timedelta(days=1)
+    enrolment = EnrolmentToken.objects.create(team=acme, token_hash="e", expires_at=tomorrow)
+    return {
+        "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
+        "instances": instance.pk,
+        "settings/agents": Agent.objects.create(instance=instance, token_hash="a").pk,
+        "settings/agents/tokens": enrolment.pk,
+        "settings/invitations": invitation.pk,
+        "settings/members": bob.pk,
+        "settings/projects": project.pk,
+        "settings/providers": account.pk,
+        "settings/tokens": token.pk,
+    }
+
+
+@pytest.fixture
+def address(things):
+    def at(route: Route, team: str = "acme") -> str:
+        missing = set(route.kinds) - set(things) - set(WORDS)
+        assert not missing, f"{route.path} needs something of {missing}: add one of acme to `things` in {__file__}"
+        return route.at(team, {**things, **WORDS})
+
+    return at

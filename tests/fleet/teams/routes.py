@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+# Places that take a word, the same in every team.
+WORDS = {"settings/providers/new": "aws"}
 PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 
 

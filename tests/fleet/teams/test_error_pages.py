@@ -19,6 +19,12 @@ def test_nothing_there_says_so_in_the_readers_language(alice, as_user):
     assert "此地址没有内容" in answer.text
 
 
+def test_an_unknown_host_name_is_refused_with_the_remedy(db, client):
+    answer = client.get("/login/", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert "ALLOWED_HOSTS" in answer.text
+
+
 def test_a_form_without_its_cookie_is_not_taken(alice):
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")

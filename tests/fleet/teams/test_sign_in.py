@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth import authenticate
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.db import connections
 from django.test import RequestFactory
 from django.utils import timezone
@@ -51,6 +52,23 @@ def test_a_wrong_password_says_so_and_how_many_tries_are_left(alice, client):
 def test_a_name_that_nobody_has_gets_the_same_answer(alice, client):
     answers = [client.post("/login/", {**WRONG, "username": name}) for name in ("alice", "nobody")]
     assert answers[0].text.count("4 tries left") == answers[1].text.count("4 tries left") == 1
+
+
+def test_it_takes_as_many_hashes_for_an_address_that_nobody_has(alice, client, monkeypatch):
+    hashed = []
+    encode = MD5PasswordHasher.encode
+
+    def counting(*args):
+        hashed.append(1)
+        return encode(*args)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", counting)
+    counts = []
+    for name in ("alice@example.org", "nobody@example.org"):
+        hashed.clear()
+        client.post("/login/", {**WRONG, "username": name})
+        counts.append(len(hashed))
+    assert counts[0] == counts[1] > 0
 
 
 def test_without_staying_signed_in_the_session_ends_with_the_browser(alice, client):
