@@ -34,7 +34,25 @@ def is_running(account: ProviderAccount, *, now: datetime) -> bool:
 def lines_of(account: ProviderAccount, *, now: datetime) -> list[Line]:
     if account.check_started_at and account.checked_at is None and not is_running(account, now=now):
         return [Line("no", _("The check did not finish"), _("Is the worker running? Then verify again."))]
-    return [line_of(result) for result in account.check_results] if account.checked_at else []
+    if not account.checked_at:
+        return []
+    return [line_of(result) for result in account.check_results if result["name"] != "scope"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeLine:
+    permission: str
+    granted: bool
+    without: str
+
+
+def scopes_of(account: ProviderAccount) -> list[ScopeLine]:
+    """What the key may, as the last check found it."""
+    found = [result for result in account.check_results if account.checked_at and result["name"] == "scope"]
+    return [
+        ScopeLine(result["permission"], result["result"] == "ok", in_readers_language(result["without"]))
+        for result in found
+    ]
 
 
 def line_of(result: dict[str, Any]) -> Line:

@@ -12,9 +12,10 @@ from fleet.inventory.adapters import can, open_adapter
 from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import prices_of, read_listing
 from fleet.inventory.models import ProviderAccount
-from fleet.providers.base import Capability, Provider
+from fleet.providers.base import Capability, Provider, Scope
 
 Result = dict[str, Any]
+MAX_SCOPES = 50
 
 
 def run_checks(*, account: ProviderAccount, now: datetime) -> list[Result]:
@@ -37,6 +38,7 @@ def answers(account: ProviderAccount) -> tuple[list[Result], dict[str, str]]:
         results.append({"name": "accepted", "result": "ok", "as": info.external_id[:200], "milliseconds": milliseconds})
         results += twins(account, info.external_id)
         results += [{"name": "lacks", "result": "warn", "permission": lack[:120]} for lack in info.lacks]
+        results += [scope_result(scope) for scope in info.scopes[:MAX_SCOPES]]
         if can(account, Capability.LIST):
             results += counted(adapter, account.currency)
     except Exception as error:  # noqa: BLE001 - the person who asked gets an answer, also of an adapter with a bug
@@ -47,6 +49,12 @@ def answers(account: ProviderAccount) -> tuple[list[Result], dict[str, str]]:
 def refusal(account: ProviderAccount, error: Exception) -> Result:
     known = as_provider_error(error, account)
     return {"name": "failed", "result": "no", "kind": known.kind, "detail": shown_text(account, known)}
+
+
+def scope_result(scope: Scope) -> Result:
+    """A row of the table of permissions."""
+    result = "ok" if scope.granted else "warn"
+    return {"name": "scope", "result": result, "permission": scope.name[:120], "without": scope.without[:200]}
 
 
 def twins(account: ProviderAccount, external_id: str) -> list[Result]:

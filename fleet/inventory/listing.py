@@ -83,7 +83,7 @@ def read_listing(adapter: Provider, *, timeout_seconds: float) -> Listing:
     """Complete, or it raises a ProviderError. Between two machines the clock is looked at; a single call has the adapter's own time-out."""
     deadline = time.monotonic() + timeout_seconds
     machines = tuple(bounded(cast(ListsInstances, adapter).instances(), MAX_MACHINES, deadline))
-    refuse_twins((machine.ref.external_id, machine.ref.region) for machine in machines)
+    refuse_twins(key_of(machine) for machine in machines)
     if Capability.IMAGES not in adapter.capabilities:
         return Listing(machines)
     images = tuple(bounded(cast(ListsImages, adapter).images(), MAX_IMAGES, deadline))
@@ -99,12 +99,15 @@ def bounded(rows: Iterator[T], limit: int, deadline: float) -> Iterator[T]:
         yield row
 
 
-def refuse_twins(refs: Iterable[tuple[str, str]]) -> None:
+def refuse_twins(keys: Iterable[tuple[str, str]]) -> None:
+    """One row for two machines, or a machine without a name to find it by, would be a guess."""
     seen: set[tuple[str, str]] = set()
-    for ref in refs:
-        if ref in seen:
-            raise Unavailable(f"The listing names {cut(ref[0], 60)} twice.")
-        seen.add(ref)
+    for key in keys:
+        if not key[1]:
+            raise Unavailable("The listing names a machine without an id.")
+        if key in seen:
+            raise Unavailable(f"The listing names {cut(key[1], 60)} twice.")
+        seen.add(key)
 
 
 def key_of(machine: ProviderInstance) -> tuple[str, str]:
@@ -187,7 +190,12 @@ def labels(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def extra(given: Mapping[str, object]) -> dict[str, object]:
-    """Kept only while small; jsonb refuses NUL, so texts go through the same cut."""
+    """Kept only while it is small and something that jsonb takes: no NUL, no NaN, no half of a character."""
     kept = {cut(key, 60): cut(value, 300) if isinstance(value, str) else value for key, value in given.items()}
-    dumped = json.dumps(kept, default=str)
-    return json.loads(dumped) if len(dumped) <= MAX_EXTRA_CHARS and "\\u0000" not in dumped else {}
+    try:
+        dumped = json.dumps(kept, default=str, ensure_ascii=False, allow_nan=False)
+        dumped.encode()
+    except ValueError:
+        return {}
+    fits = len(dumped) <= MAX_EXTRA_CHARS and "\\u0000" not in dumped
+    return dict(json.loads(dumped)) if fits else {}

@@ -85,9 +85,9 @@ def poll_account(*, account: ProviderAccount, now: datetime) -> PollOutcome:
     try:
         adapter = open_adapter(account)
         listing = read_listing(adapter, timeout_seconds=settings.POLL_TIMEOUT_SECONDS)
+        changes = apply_listing(account=account, listing=listing, rule_version=adapter.rule_version, now=now)
     except Exception as error:  # noqa: BLE001 - an adapter with a bug must back off like any other; the bug is logged
         return failed(account, as_provider_error(error, account), now=now)
-    changes = apply_listing(account=account, listing=listing, rule_version=adapter.rule_version, now=now)
     if changes is not None:
         finish(account, now=now)
     return PollOutcome(changes=changes)

@@ -6,24 +6,25 @@ The endpoint can only be changed by the installation's operator: AWS_ENDPOINT_UR
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any, ClassVar, TypeVar
 
 from fleet.providers.aws_errors import lacks_permission, provider_errors
 from fleet.providers.aws_facts import Facts, instance_of
+from fleet.providers.aws_options import decimal, price_table, regions, required
 from fleet.providers.base import (
     AccountInfo,
     Capability,
     Field,
     ProviderImage,
     ProviderInstance,
+    Scope,
     gettext_noop,
 )
-from fleet.providers.errors import InvalidOption, ScopeMissing
+from fleet.providers.errors import ScopeMissing
 from fleet.providers.registry import register
 
 T = TypeVar("T")
@@ -31,12 +32,25 @@ T = TypeVar("T")
 PAGE_SIZE = 1000
 FILTER_VALUES = 200
 # What reading needs, and the smallest question that asks for it; a key without the later ones leaves facts unknown.
-READS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "ec2:DescribeInstances": ("describe_instances", {"MaxResults": 5}),
-    "ec2:DescribeInstanceTypes": ("describe_instance_types", {"InstanceTypes": ["m5.large"]}),
-    "ec2:DescribeVolumes": ("describe_volumes", {"MaxResults": 5}),
-    "ec2:DescribeImages": ("describe_images", {"Owners": ["self"]}),
-    "ec2:DescribeSpotPriceHistory": ("describe_spot_price_history", {"InstanceTypes": ["m5.large"], "MaxResults": 5}),
+LISTS = "ec2:DescribeInstances"
+READS: Mapping[str, tuple[str, dict[str, Any], str]] = {
+    LISTS: ("describe_instances", {"MaxResults": 5}, gettext_noop("no machine is seen")),
+    "ec2:DescribeInstanceTypes": (
+        "describe_instance_types",
+        {"InstanceTypes": ["m5.large"]},
+        gettext_noop("GPUs, vCPUs and memory stay unknown"),
+    ),
+    "ec2:DescribeVolumes": (
+        "describe_volumes",
+        {"MaxResults": 5},
+        gettext_noop("disk sizes and the cost of stopped machines stay unknown"),
+    ),
+    "ec2:DescribeImages": ("describe_images", {"Owners": ["self"]}, gettext_noop("images have no names")),
+    "ec2:DescribeSpotPriceHistory": (
+        "describe_spot_price_history",
+        {"InstanceTypes": ["m5.large"], "MaxResults": 5},
+        gettext_noop("spot machines have no known price"),
+    ),
 }
 
 
@@ -89,10 +103,13 @@ class Aws:
         with provider_errors():
             account = self._client("sts", self._regions[0]).get_caller_identity()["Account"]
             ec2 = self._client("ec2", self._regions[0])
-            lacks = tuple(name for name, (method, least) in READS.items() if not may(ec2, method, least))
-        if "ec2:DescribeInstances" in lacks:
-            raise ScopeMissing("ec2:DescribeInstances")
-        return AccountInfo(account, "CNY" if self._regions[0].startswith("cn-") else "USD", lacks)
+            scopes = tuple(
+                Scope(name, may(ec2, method, least), without) for name, (method, least, without) in READS.items()
+            )
+        info = AccountInfo(account, "CNY" if self._regions[0].startswith("cn-") else "USD", scopes)
+        if LISTS in info.lacks:
+            raise ScopeMissing(LISTS)
+        return info
 
     def instances(self) -> Iterator[ProviderInstance]:
         for region in self._regions:
@@ -144,15 +161,6 @@ def descriptions() -> Any:
     import botocore.loaders
 
     return botocore.loaders.create_loader()
-
-
-@cache
-def known_regions() -> frozenset[str]:
-    import botocore.session
-
-    session = botocore.session.get_session()
-    partitions = session.get_available_partitions()
-    return frozenset(name for each in partitions for name in session.get_available_regions("ec2", each))
 
 
 def every(ec2: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
@@ -251,52 +259,3 @@ def may(ec2: Any, method: str, arguments: dict[str, Any]) -> bool:
         if error.response["Error"]["Code"] != "DryRunOperation":
             raise
     return True
-
-
-def required(options: Mapping[str, str], name: str) -> str:
-    if not options[name].strip():
-        raise InvalidOption(name, gettext_noop("Fill this in."))
-    return options[name].strip()
-
-
-def regions(text: str) -> tuple[str, ...]:
-    """The regions of a comma list, in its order. Only names that the installed botocore knows: a typo would be a silent gap."""
-    names = tuple(dict.fromkeys(text.replace(",", " ").split()))
-    if not names:
-        raise InvalidOption("regions", gettext_noop("Name at least one region, for example us-east-1."))
-    for name in names:
-        if name not in known_regions():
-            raise InvalidOption("regions", gettext_noop("AWS has no region “%(name)s”."), name=name[:40])
-    return names
-
-
-def price_table(text: str) -> dict[str, Decimal]:
-    """{"p4d.24xlarge": 21.96, "eu-west-1/p4d.24xlarge": 23.90} from one "key price" a line."""
-    table = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        match = re.fullmatch(r"\s*([a-z0-9-]+/)?([a-z0-9-]+\.[a-z0-9-]+)[\s:=,]+\$?(\S+)\s*", line)
-        price = decimal("prices", match[3], line=number) if match else None
-        if match is None or price is None:
-            raise unreadable(number)
-        table[(match[1] or "") + match[2]] = price
-    return table
-
-
-def unreadable(line: int) -> InvalidOption:
-    message = gettext_noop("Line %(line)s is not a type and a price, as in “p4d.24xlarge 21.96”.")
-    return InvalidOption("prices", message, line=str(line))
-
-
-def decimal(field: str, text: str, *, line: int | None = None) -> Decimal | None:
-    """None for an empty text."""
-    if not text.strip():
-        return None
-    try:
-        value = Decimal(text.strip().lstrip("$"))
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite() or not 0 <= value < 1_000_000:
-        raise unreadable(line) if line else InvalidOption(field, gettext_noop("Write a price, as in 0.08."))
-    return value

@@ -152,15 +152,25 @@ class ProviderImage:
 
 
 @dataclass(frozen=True, slots=True)
-class AccountInfo:
-    """What the cheapest authenticated read says of the key.
+class Scope:
+    """One permission in the provider's words, whether the key has it, and what its absence costs (an English message id)."""
 
-    `lacks`: permissions that the key has not and whose absence leaves something unknown, in the provider's words.
-    """
+    name: str
+    granted: bool
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountInfo:
+    """What the cheapest authenticated read says of the key. `scopes`: those that reading uses, where the provider tells."""
 
     external_id: str = ""
     currency: str = "USD"
-    lacks: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        return tuple(scope.name for scope in self.scopes if not scope.granted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from fleet.inventory.accounts import (
     verify_account,
 )
 from fleet.inventory.adapters import adapter_class, can
-from fleet.inventory.check_words import is_running, lines_of
+from fleet.inventory.check_words import is_running, lines_of, scopes_of
 from fleet.inventory.health import Health, health_of
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.prices import Burn, burn, price_now
@@ -152,7 +152,12 @@ def draw(
 
 def checks(account: ProviderAccount) -> dict[str, Any]:
     now = timezone.now()
-    return {"account": account, "running": is_running(account, now=now), "lines": lines_of(account, now=now)}
+    return {
+        "account": account,
+        "running": is_running(account, now=now),
+        "lines": lines_of(account, now=now),
+        "scopes": [] if is_running(account, now=now) else scopes_of(account),
+    }
 
 
 def fleet_of(account: ProviderAccount) -> dict[str, Any]:

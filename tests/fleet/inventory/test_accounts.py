@@ -19,11 +19,13 @@ from fleet.inventory.checks import run_checks
 from fleet.inventory.credentials import open_sealed
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.poll import poll_account
-from fleet.providers.base import AccountInfo
+from fleet.providers.base import AccountInfo, Scope
 from fleet.providers.errors import AuthFailed, InvalidOption
 from fleet.teams.audit import Actor
 from fleet.teams.models import AuditEntry
 from tests.fleet.inventory.conftest import NOON, SECRET
+
+SCOPES = (Scope("read machines", granted=True), Scope("read volumes", granted=False, without="disk sizes stay unknown"))
 
 
 @pytest.fixture
@@ -114,12 +116,14 @@ def test_verify_asks_in_the_background(lab, actor, django_capture_on_commit_call
 
 
 def test_a_check_says_what_the_key_sees_and_lacks(lab, provider, listed, monkeypatch):
-    monkeypatch.setattr(provider, "info", AccountInfo("lab-42", "EUR", ("read volumes",)))
+    monkeypatch.setattr(provider, "info", AccountInfo("lab-42", "EUR", SCOPES))
     provider.machines = [listed("i-1", rate="2", gpu_count=8), listed("i-2")]
     results = run_checks(account=lab, now=NOON)
     assert [(result["name"], result["result"]) for result in results] == [
         ("accepted", "ok"),
         ("lacks", "warn"),
+        ("scope", "ok"),
+        ("scope", "warn"),
         ("machines", "ok"),
         ("unpriced", "warn"),
     ]

@@ -31,6 +31,24 @@ def test_one_machine_twice_fails_the_whole_listing(poll, listed):
     assert not Instance.objects.exists()
 
 
+def test_two_ids_that_are_one_when_cut_fail_it_too(poll, listed):
+    outcome = poll(listed("i" * 200 + "1"), listed("i" * 200 + "2"))
+    assert isinstance(outcome.error, Unavailable)
+
+
+def test_a_machine_without_an_id_fails_it(poll, listed):
+    assert isinstance(poll(listed("\x00")).error, Unavailable)
+
+
+def test_what_the_database_refuses_fails_the_poll_whole_and_says_so(poll, listed, lab, monkeypatch):
+    monkeypatch.setattr("fleet.inventory.listing.MAX_INTEGER", 10**12)
+    outcome = poll(listed("i-1"), listed("i-2", vcpus=10**11))
+    assert outcome.error is not None
+    assert not Instance.objects.exists()
+    lab.refresh_from_db()
+    assert (lab.failures, lab.error_kind) == (1, "unavailable")
+
+
 def test_a_listing_cut_off_midway_fails_whole(poll, listed, provider):
     provider.error = Unavailable("connection reset on page 2")
     poll(listed("i-1"))
@@ -77,9 +95,10 @@ def test_two_currencies_on_one_machine_leave_the_second_unknown(poll, listed):
 
 
 def test_nested_extras_are_bounded(poll, listed):
-    poll(listed("i-1", extra={"a": "b"}), listed("i-2", extra={"a": ["x" * 100] * 100}))
-    extras = {machine.external_id: machine.extra for machine in Instance.objects.all()}
-    assert extras == {"i-1": {"a": "b"}, "i-2": {}}
+    given = [{"a": "b"}, {"a": ["x" * 100] * 100}, {"a": float("nan")}, {"a": ["\ud800"]}, {"a": ["\x00"]}]
+    poll(*(listed(f"i-{number}", extra=extra) for number, extra in enumerate(given)))
+    extras = Instance.objects.order_by("external_id").values_list("extra", flat=True)
+    assert list(extras) == [{"a": "b"}, {}, {}, {}, {}]
 
 
 def test_addresses_and_labels_are_bounded(poll, listed):

@@ -11,6 +11,7 @@ from fleet.inventory.accounts import delete_account, manual_account
 from fleet.inventory.checks import run_checks
 from fleet.inventory.credentials import open_sealed
 from fleet.inventory.models import ProviderAccount
+from fleet.providers.base import AccountInfo, Scope
 from fleet.providers.errors import AuthFailed
 from fleet.teams.audit import Actor
 from fleet.teams.models import AuditEntry
@@ -172,6 +173,14 @@ class TestChecks:
         fragment = as_user(alice).get(f"{page_of(lab)}checks/").text
         assert "hx-get" not in fragment
         assert "The key is accepted" in fragment
+
+    def test_what_the_key_lacks_says_what_that_costs(self, lab, alice, as_user, provider, monkeypatch):
+        scope = Scope("read <volumes>", granted=False, without="disk sizes stay unknown")
+        monkeypatch.setattr(provider, "info", AccountInfo("lab", "USD", (scope,)))
+        run_checks(account=lab, now=NOON)
+        page = as_user(alice).get(page_of(lab)).text
+        assert "The key lacks read &lt;volumes&gt;" in page
+        assert "disk sizes stay unknown" in page
 
     def test_a_refusal_says_the_remedy(self, lab, alice, as_user, provider):
         provider.error = AuthFailed("no such key")

@@ -8,6 +8,7 @@ import logging
 import pkgutil
 import re
 import sys
+import traceback
 from collections.abc import Mapping
 from enum import StrEnum
 from types import ModuleType
@@ -20,6 +21,7 @@ from fleet.providers.base import METHODS, Capability
 from fleet.providers.registry import adapters, register
 
 ADAPTERS = list(adapters().values())
+READERS = [adapter for adapter in ADAPTERS if Capability.LIST in adapter.capabilities]
 SEAM = {"base", "errors", "gpus", "redact", "registry"}
 
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.kind)
@@ -112,6 +114,18 @@ def test_making_one_opens_no_connection_and_shows_no_secret(adapter, socket_disa
         made = adapter(options)
     shown = repr(made) + str(made) + caplog.text
     assert not [secret for secret in secrets_for(adapter).values() if secret in shown]
+
+
+@pytest.mark.parametrize("adapter", READERS, ids=lambda adapter: adapter.kind)
+def test_what_cannot_be_reached_is_one_of_our_errors_without_a_secret(adapter, monkeypatch, caplog):
+    for name, nobody in (("AWS_ENDPOINT_URL", "http://127.0.0.1:9"), ("SANDBOX_PORT", "9")):
+        monkeypatch.setenv(name, nobody)
+    made = adapter(options_for(adapter))
+    for call in (made.verify, lambda: list(made.instances())):
+        with caplog.at_level(logging.INFO), pytest.raises(errors.ProviderError) as failed:
+            call()
+        shown = "".join(traceback.format_exception(failed.value)) + caplog.text
+        assert not [secret for secret in secrets_for(adapter).values() if secret in shown]
 
 
 @each_adapter
