@@ -132,7 +132,7 @@ PEOPLE = {
 
 
 def seed_fleet(*, now: datetime, samples: bool = True) -> Team:
-    """The team `acme` with anna as its admin. No adapter exists for the accounts' kind, so nothing polls them."""
+    """The team `acme` with anna as its admin. Its accounts are of kinds without an adapter, so nothing polls them."""
     team = Team.objects.create(name="Acme", slug="acme")
     people = {name: _person(team, name) for name in PEOPLE}
     projects = {
@@ -149,6 +149,15 @@ def seed_fleet(*, now: datetime, samples: bool = True) -> Team:
     return team
 
 
+def keep_fresh(*, now: datetime) -> None:
+    """Latest values as if every machine but the silent one had just reported."""
+    quiet = [cast.name for cast in FLEET if cast.patterns[0][0] == "silent"]
+    GpuLatest.objects.exclude(gpu__instance__name__in=quiet).update(sampled_at=now, received_at=now)
+    HostLatest.objects.exclude(instance__name__in=quiet).update(sampled_at=now, received_at=now)
+    Agent.objects.exclude(instance__name__in=quiet).update(heartbeat_at=now, batch_at=now)
+    Instance.objects.update(priced_at=now - timedelta(seconds=30))
+
+
 def _person(team: Team, name: str) -> User:
     first, last = PEOPLE[name]
     user = User.objects.create_user(name, f"{name}@example.org", PASSWORD, first_name=first, last_name=last)
@@ -158,7 +167,7 @@ def _person(team: Team, name: str) -> User:
 
 
 def _account(team: Team, name: str, now: datetime) -> ProviderAccount:
-    return ProviderAccount.objects.create(team=team, kind="seed", name=name, listed_at=now)
+    return ProviderAccount.objects.create(team=team, kind=name.lower().replace(".", "-"), name=name, listed_at=now)
 
 
 def _machine(cast: Cast, account: ProviderAccount, owner: User, project: Project, now: datetime) -> Instance:
@@ -248,6 +257,8 @@ def _environment(machine: Instance, now: datetime) -> None:
 
 
 SPAN_SECONDS = 24 * 3600
+# Samples reach into the future, so that charts stay full while pictures are taken; pages read up to now.
+AHEAD_SECONDS = 600
 GPU_SAMPLES = """
 INSERT INTO gpu_sample (gpu_id, sampled_at, utilization_percent, memory_used_bytes, power_watts, power_limit_watts,
                         sm_activity, temperature_celsius, process_count)
@@ -274,8 +285,15 @@ WHERE NOT (age BETWEEN %(gap_end)s AND %(gap_start)s)
 
 
 def _ages(now: datetime, interval: int, silent: int, *, gap: bool) -> dict[str, Any]:
-    end, start = GAP if gap else (-1, -1)
-    return {"now": now, "from": silent, "span": SPAN_SECONDS, "every": interval, "gap_end": end, "gap_start": start}
+    end, start = GAP if gap else (1, 0)
+    return {
+        "now": now,
+        "from": silent or -AHEAD_SECONDS,
+        "span": SPAN_SECONDS,
+        "every": interval,
+        "gap_end": end,
+        "gap_start": start,
+    }
 
 
 def _gpu_samples(gpu: GPU, pattern: str, now: datetime, interval: int, *, gap: bool) -> None:
@@ -344,9 +362,18 @@ def _host_latest(machine: Instance, pattern: str, at: datetime) -> None:
     )
 
 
+EVENTS = (
+    ("sweep-4090-01", 3, 3.1, "xid", 31, "MMU fault"),
+    ("train-h100-01", None, 0.62, "agent_started", None, ""),
+    ("eval-a100-01", None, 7.2, "driver_back", None, ""),
+    ("eval-a100-01", None, 7.4, "driver_hung", None, "no answer for 90 s"),
+    ("llm-pre-01", 5, 19.0, "ecc_uncorrected", None, "1 page retired"),
+)
+
+
 def _events(now: datetime) -> None:
-    machine = Instance.objects.get(name="sweep-4090-01")
-    gpu = machine.gpus.get(index=3)
-    MachineEvent.objects.create(
-        instance=machine, gpu=gpu, at=now - timedelta(hours=3), kind="xid", code=31, detail="MMU fault"
-    )
+    for name, index, hours, kind, code, detail in EVENTS:
+        machine = Instance.objects.get(name=name)
+        gpu = None if index is None else machine.gpus.get(index=index)
+        at = now - timedelta(hours=hours)
+        MachineEvent.objects.create(instance=machine, gpu=gpu, at=at, kind=kind, code=code, detail=detail)

@@ -159,7 +159,7 @@ class Fleet(Group):
 
 def band_label(account: ProviderAccount, *, alone: bool) -> str:
     adapter = adapters().get(account.kind)
-    return adapter.label if adapter and alone and account.kind != "manual" else account.name
+    return _(adapter.label) if adapter and alone and account.kind != "manual" else account.name
 
 
 def load_fleet(*, team: Team, now: datetime) -> Fleet:

@@ -139,7 +139,7 @@ def _memory_stat(view: MachineView) -> Stat:
     latest = [tile.now.latest for tile in view.tiles if tile.memory_percent is not None and tile.now.latest]
     used = [row.memory_used_bytes for row in latest if row.memory_used_bytes is not None]
     value = bytes_text(sum(used) / len(used)) if used else None
-    note = _("mean of %(n)d, %(percent)d%% of what they have") % {"n": len(used), "percent": view.memory_percent or 0}
+    note = _("%(percent)d%% full, mean of %(n)d") % {"n": len(used), "percent": view.memory_percent or 0}
     return Stat("memory", _("GPU memory"), value, note if used else "", view.read_at, view.period_seconds)
 
 

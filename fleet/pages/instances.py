@@ -9,7 +9,6 @@ from fleet.pages.fleet import Fleet, Group, fleet_of
 from fleet.pages.listing import GROUPS, NUMERIC, PAGE_SIZE, Wanted, ordered, sections
 from fleet.pages.machine import ORDER, MachineView
 from fleet.panels import Context
-from fleet.providers.registry import adapters
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
 from fleet.teams.models import Role
@@ -56,9 +55,8 @@ def _table(request: TeamRequest, fleet: Fleet, found: list[MachineView], wanted:
 
 
 def _providers(fleet: Fleet) -> list[tuple[str, str]]:
-    kinds = {view.instance.account.kind for view in fleet.machines}
-    labels = {kind: adapter.label for kind, adapter in adapters().items()}
-    return sorted(((kind, labels.get(kind, kind)) for kind in kinds), key=lambda item: item[1].lower())
+    labels = {view.instance.account.kind: view.provider for view in fleet.machines}
+    return sorted(labels.items(), key=lambda item: item[1].lower())
 
 
 def _column(request: TeamRequest, name: str, wanted: Wanted) -> dict[str, str]:

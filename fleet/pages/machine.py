@@ -157,7 +157,7 @@ class MachineView:
     def provider(self) -> str:
         account = self.instance.account
         adapter = adapters().get(account.kind)
-        return adapter.label if adapter else account.name
+        return _(adapter.label) if adapter else account.name
 
     @property
     def where(self) -> str:
@@ -271,7 +271,7 @@ class MachineView:
         if self.state is GpuState.UNKNOWN:
             return self._unknown_words(lasted)
         words = {
-            GpuState.STALLED: _("makes no progress"),
+            GpuState.STALLED: _("stalled"),
             GpuState.STARVED: _("waits for data"),
             GpuState.HELD_IDLE: _("idle %(time)s") % {"time": lasted} if lasted else _("held idle"),
             GpuState.FREE: _("free %(time)s") % {"time": lasted} if lasted else _("free"),

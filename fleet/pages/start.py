@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from fleet import panels
@@ -48,7 +49,7 @@ def this_machine(fleet: Fleet) -> MachineView | None:
 
 def start_context(fleet: Fleet) -> Context:
     view = this_machine(fleet)
-    providers = [adapter.label for kind, adapter in adapters().items() if kind not in OWN_KINDS]
+    providers = [_(adapter.label) for kind, adapter in adapters().items() if kind not in OWN_KINDS]
     tab = panels.settings_tabs.entries.get("providers")
     steps: Context = {"providers": providers, "providers_url": tab.url_name if tab else ""}
     return steps if view is None else {**steps, "view": view, **_own_charts(view), "environment": _environment(view)}

@@ -102,7 +102,12 @@ def measure(address: str) -> dict[str, Any]:
     client.force_login(User.objects.get(username="anna"), backend="django.contrib.auth.backends.ModelBackend")
     client.get(address)
     queries: list[str] = []
-    with connection.execute_wrapper(lambda run, sql, *rest: queries.append(sql) or run(sql, *rest)):
+
+    def note(run: Any, sql: str, *rest: Any) -> Any:
+        queries.append(sql)
+        return run(sql, *rest)
+
+    with connection.execute_wrapper(note):
         response = client.get(address)
     assert response.status_code == 200, response.status_code
     wall, cpu = [], []

@@ -6,12 +6,10 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -21,18 +19,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from fleet.teams.models import User
 from tests.programs import needs
 
+from .chromium import CHROMIUM_ARGUMENTS, wait_for_server
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_SECONDS = 60
-CHROMIUM_ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +61,11 @@ def server(django_db_setup) -> Iterator[Server]:
     process = subprocess.Popen([sys.executable, *words], cwd=ROOT, env=environment)
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait_for(url, process)
+        wait_for_server(url, process)
         yield Server(url, process)
     finally:
         process.terminate()
         process.wait(timeout=20)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "the web process ended while it started"
-        try:
-            if httpx.get(f"{url}/login/", timeout=5).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise AssertionError("the web process does not answer")
 
 
 @pytest.fixture(scope="package")
