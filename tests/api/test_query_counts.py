@@ -1,0 +1,60 @@
+"""A list costs the same queries however long it is: every list, found in the router."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
+from fleet.teams.audit import Actor, record
+from fleet.teams.models import Membership, Project, Role, Team
+from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent
+from tests.api.conftest import NOW
+from tests.api.resources import LISTS
+
+
+@pytest.fixture
+def more(fleet, acme, alice, make_instance):
+    """Three more rows of everything, each with relations of its own."""
+
+    def add() -> None:
+        for number in range(3):
+            other = Team.objects.create(name=f"Other {number}", slug=f"other-{number}")
+            Membership.objects.create(team=other, user=alice, role=Role.ADMIN)
+            project = Project.objects.create(team=other, name="Own", slug="own")
+            cloud = ProviderAccount.objects.create(team=other, kind="aws", name="AWS")
+            image = Image.objects.create(account=cloud, external_id="ami", name="ami")
+            owned = {"team": other, "account": cloud, "owner": alice, "project": project, "image": image}
+            machine = make_instance(name=f"more-{number}", gpus=2, **owned)
+            Hold.objects.create(instance=machine, kind=HoldKind.PERSON, owner=alice)
+            MachineEvent.objects.create(instance=machine, gpu=machine.gpus.first(), at=NOW, kind="xid", code=79)
+            Agent.objects.create(instance=machine, token_hash=f"more-{number}", prefix="rra_more")
+            EnvironmentReport.objects.create(instance=machine, reported_at=NOW, digest="d", data={})
+            seen = {"state": "running", "billing": "full", "currency": "USD", "rule_version": 1}
+            Observation.objects.create(instance=machine, seen_at=NOW + timedelta(minutes=number), **seen)
+            HostLatest.objects.create(instance=machine, sampled_at=NOW, received_at=NOW)
+            GpuLatest.objects.create(gpu=machine.gpus.first(), sampled_at=NOW, received_at=NOW)
+            record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)
+
+    return add
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
+    client = as_user(alice)
+
+    def ask() -> tuple[int, int]:
+        with CaptureQueriesContext(connection) as queries:
+            rows = client.get(address).json()["results"]
+        return len(rows), len(queries)
+
+    rows, queries = ask()
+    more()
+    more_rows, more_queries = ask()
+    assert more_rows >= rows + 3
+    assert more_queries == queries
+    # Session, person, teams, roles; then the rows, and for `latest` GPUs, hosts and agents.
+    assert queries <= 4 + (4 if address == "/api/v1/latest/" else 1)
