@@ -36,6 +36,8 @@ from fleet.teams.models import Role
 
 # Accounts of these kinds make themselves.
 SELF_MADE = {MANUAL, "sandbox"}
+# Instances shows them all, with filters.
+MACHINES_SHOWN = 200
 TAB = {"nav": "settings", "tab": "providers"}
 
 
@@ -165,7 +167,8 @@ def fleet_of(account: ProviderAccount) -> dict[str, Any]:
     machines = list(Instance.objects.filter(account=account, gone_at=None).order_by("name"))
     figure: Burn = burn(machines)
     return {
-        "machines": [(machine, price_now(machine)) for machine in machines],
+        "machines": [(machine, price_now(machine)) for machine in machines[:MACHINES_SHOWN]],
+        "more": max(0, len(machines) - MACHINES_SHOWN),
         "gpus": sum(machine.gpu_count or 0 for machine in machines),
         "unmanaged": sum(not machine.managed for machine in machines),
         "burn": figure,

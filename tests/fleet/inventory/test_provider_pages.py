@@ -11,6 +11,7 @@ from fleet.inventory.accounts import delete_account, manual_account
 from fleet.inventory.checks import run_checks
 from fleet.inventory.credentials import open_sealed
 from fleet.inventory.models import ProviderAccount
+from fleet.inventory.poll import poll_account
 from fleet.providers.base import AccountInfo, Scope
 from fleet.providers.errors import AuthFailed
 from fleet.teams.audit import Actor
@@ -66,6 +67,21 @@ class TestList:
         page = as_user(alice).get(TAB).text
         assert "their record stays" in page
         assert as_user(alice).get(page_of(lab)).status_code == 200
+
+
+def test_the_number_of_queries_does_not_grow(
+    lab, acme, alice, as_user, django_assert_max_num_queries, listed, provider
+):
+    provider.machines = [listed(f"i-{number}", rate="1") for number in range(250)]
+    poll_account(account=lab, now=NOON)
+    for number in range(20):
+        ProviderAccount.objects.create(team=acme, kind="scripted", name=f"Lab {number}")
+    client = as_user(alice)
+    client.get(TAB)
+    with django_assert_max_num_queries(20):
+        client.get(TAB)
+    with django_assert_max_num_queries(20):
+        assert "50 more in Instances" in client.get(page_of(lab)).text
 
 
 class TestNew:
