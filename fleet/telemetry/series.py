@@ -87,6 +87,9 @@ class _Span:
     def count(self) -> int:
         return math.ceil(self.until.timestamp() / self.bucket) - self.first
 
+    def start_of(self, number: int) -> datetime:
+        return datetime.fromtimestamp((self.first + number) * self.bucket, UTC)
+
 
 def _span(since: datetime, until: datetime, max_points: int, source: _Source) -> _Span:
     seconds = (until - since).total_seconds()
@@ -104,8 +107,7 @@ def _series(source: _Source, ids: Sequence[int], fields: Sequence[str], span: _S
     for pk, number, *means in _means(source, ids, fields, span):
         for field, mean in zip(fields, means, strict=True):
             values[pk][field][number - first] = mean
-    starts = [datetime.fromtimestamp((first + number) * span.bucket, UTC) for number in range(count)]
-    return Series(starts, float(span.bucket), values)
+    return Series([span.start_of(number) for number in range(count)], float(span.bucket), values)
 
 
 _MEANS = """
@@ -120,6 +122,7 @@ def _means(source: _Source, ids: Sequence[int], fields: Sequence[str], span: _Sp
     means = sql.SQL(", ").join(sql.SQL("avg({})::float8").format(sql.Identifier(field)) for field in fields)
     query = sql.SQL(_MEANS).format(key=sql.Identifier(source.key), table=sql.Identifier(source.table), means=means)
     with connection.cursor() as cursor:
-        cursor.execute(query, [span.bucket, list(ids), span.since, span.until])
+        # Whole buckets: a part of one at either end could miss its reading and look like a gap.
+        cursor.execute(query, [span.bucket, list(ids), span.start_of(0), span.start_of(span.count)])
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows

@@ -11,7 +11,7 @@ from typing import Any
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.answers import Send, config_of, send_file, send_json, send_refusal
 from fleet.telemetry.ingest.body import BodyReader, ClientGoneError, Headers, Receive
-from fleet.telemetry.ingest.enrol import take_enrolment
+from fleet.telemetry.ingest.enrol import enrolled_answer, take_enrolment
 from fleet.telemetry.ingest.errors import (
     BadTokenError,
     NotFoundError,
@@ -20,6 +20,7 @@ from fleet.telemetry.ingest.errors import (
     WrongMethodError,
 )
 from fleet.telemetry.ingest.heartbeat import take_heartbeat
+from fleet.telemetry.ingest.registry import take_facts
 from fleet.telemetry.ingest.samples import take_batch
 from fleet.telemetry.ingest.service import Service
 from fleet.telemetry.sanitise import Reader
@@ -106,9 +107,11 @@ class Ingest:
         token = _bearer(headers)
         decoded = await self._bodies.read(_ENROLMENTS, receive, headers)
         client = scope.get("client")
-        file = service.files.built
-        answer = await take_enrolment(token, decoded.value, ip_address=client[0] if client else None, file=file)
-        await send_json(send, answer, status=201)
+        enrolled = await take_enrolment(token, decoded.value, ip_address=client[0] if client else None)
+        agent = await service.agents.find(enrolled.token.secret)
+        if agent is not None:
+            await take_facts(service.pool, agent, decoded.value)
+        await send_json(send, enrolled_answer(enrolled, file=service.files.built), status=201)
 
     async def _zipapp(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service or await self.start()

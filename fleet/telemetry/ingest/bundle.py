@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import shlex
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from django.conf import settings
 from fleet.telemetry.ingest.errors import UnavailableError
 
 BUILD_SECONDS = 60.0
-# Filled in the installer; both stand unquoted there, so that the quoting is ours.
+# Filled in the installer, where both stand inside double quotes and a parameter's default.
 URL_MARK, SHA256_MARK = "@@PUBLIC_URL@@", "@@AGENT_SHA256@@"
 
+_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]/_~%-]+")
 _VERSION = re.compile(r'^__version__\s*(?::[^=]+)?=\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -67,7 +67,10 @@ def shipped_version() -> str:
 
 
 def fill_installer(template: str, *, url: str, sha256: str) -> str:
-    return template.replace(URL_MARK, shlex.quote(url)).replace(SHA256_MARK, shlex.quote(sha256))
+    """Raises UnavailableError for an address in which a shell would find something to do: people pipe this into one as root."""
+    if not _PLAIN_URL.fullmatch(url):
+        raise UnavailableError("PUBLIC_URL holds characters that no plain address has; set it to one.")
+    return template.replace(URL_MARK, url).replace(SHA256_MARK, sha256)
 
 
 def _installer_template() -> str:

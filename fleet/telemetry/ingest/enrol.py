@@ -28,17 +28,22 @@ def claim_of(body: Enrolment, *, ip_address: str | None) -> Claim:
     )
 
 
-async def take_enrolment(secret: str, body: Enrolment, *, ip_address: str | None, file: AgentFile | None) -> bytes:
-    """The answer. Raises BadTokenError, TakenError or UnavailableError."""
+async def take_enrolment(secret: str, body: Enrolment, *, ip_address: str | None) -> Enrolled:
+    """Raises BadTokenError, TakenError or UnavailableError."""
     claim = claim_of(body, ip_address=ip_address)
+    enrol = database_sync_to_async(enrol_machine)
     try:
-        enrolled: Enrolled = await database_sync_to_async(enrol_machine)(secret=secret, claim=claim, now=timezone.now())
+        enrolled: Enrolled = await enrol(secret=secret, claim=claim, now=timezone.now())
     except TokenNotValid as error:
         raise BadTokenError(str(error)) from None
     except MachineTaken as error:
         raise TakenError(str(error)) from None
     except DatabaseError as error:
         raise UnavailableError(f"The database cannot be reached ({type(error).__name__}). Try again.") from error
+    return enrolled
+
+
+def enrolled_answer(enrolled: Enrolled, *, file: AgentFile | None) -> bytes:
     agent = enrolled.agent
     config = config_json(
         interval_seconds=agent.interval_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from fleet.telemetry.ingest.database import reaching_database
 from fleet.telemetry.ingest.errors import InvalidBodyError
 from fleet.telemetry.readings import agreed_skew
 from fleet.telemetry.sanitise import clean, clean_map
-from fleet.telemetry.wire import Batch, Environment, InventoryRow
+from fleet.telemetry.wire import Batch, Enrolment, Environment, InventoryRow
 
 # MIG instances get new UUIDs whenever a card is cut anew; more than this over a machine's life is not hardware.
 MAX_GPUS_EVER = 2_048
@@ -73,6 +74,14 @@ async def prepare_machine(pool: Pool, agent: KnownAgent, batch: Batch, *, receiv
     unknown = _unknown_uuids(agent, batch)
     if unknown:
         await _add_seen(pool, agent, unknown)
+
+
+async def take_facts(pool: Pool, agent: KnownAgent, enrolment: Enrolment) -> None:
+    """What a machine says of its hardware and software when it enrols, so that its page has it before the first sample."""
+    if enrolment.gpus is not None:
+        await take_inventory(pool, agent, enrolment.gpus)
+    if enrolment.host is not None:
+        await _take_environment(pool, agent, enrolment.host, time.time())
 
 
 async def _agree_on_skew(pool: Pool, agent: KnownAgent, measured: float) -> None:
