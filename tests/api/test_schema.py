@@ -116,6 +116,15 @@ def test_me_is_what_the_schema_says(schema, fleet, acme, alice, as_user, as_toke
         hold_to_schema(schema, "/api/v1/me/", client.get("/api/v1/me/"))
 
 
+def test_it_is_the_same_in_every_language(db, client):
+    formats = {"Accept": "application/vnd.oai.openapi+json"}
+    schemas = [
+        client.get("/api/v1/schema/", headers={**formats, "Accept-Language": language}).json()
+        for language in ("en", "zh-hans")
+    ]
+    assert schemas[0] == schemas[1]
+
+
 def test_schema_and_docs_are_open_to_all(db, client):
     answer = client.get("/api/v1/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
     assert answer.json()["openapi"].startswith("3.1")
