@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,7 @@ class Up:
             self.record.release()
         self.say("stopped")
 
-    def _children(self, listening: object) -> Iterator[Child]:
+    def _children(self, listening: socket.socket) -> Iterator[Child]:
         """The children in the order to start them; what lies between two of them is done when the first is up."""
         for server in self.installation.servers(database=settings.EMBEDDED_DATABASE, broker=settings.EMBEDDED_BROKER):
             yield ServerChild(server, self.console)
@@ -78,11 +79,12 @@ class Up:
         cache.delete_many([pulse.BEAT, pulse.WORKER])
         connections.close_all()
 
-    def _programs(self, listening: object) -> Iterator[Program]:
-        yield programs.web(listening)  # type: ignore[arg-type]
+    def _programs(self, listening: socket.socket) -> Iterator[Program]:
+        yield programs.web(listening)
+        # Before the worker, so that they end after it: it may be asking the sandbox something.
+        yield from filter(None, (programs.agent(), programs.sandbox()))
         yield programs.worker()
         yield programs.beat(self.home)
-        yield from filter(None, (programs.agent(), programs.sandbox()))
 
     def _write_record(self, children: list[Child]) -> None:
         running = [(child.name, child.process.pid) for child in children if child.process]

@@ -201,7 +201,7 @@ class TestFirstRun:
         assert all(seen.health[part]["ok"] for part in ("database", "broker", "worker", "beat"))
 
     def test_there_is_one_process_of_each_kind(self, seen: Seen):
-        assert list(seen.children) == ["postgres", "valkey", "web", "worker", "beat", "agent"]
+        assert list(seen.children) == ["postgres", "valkey", "web", "agent", "worker", "beat"]
 
     def test_it_says_how_to_sign_in_and_does_not_show_a_chosen_password(self, killed: Run, seen: Seen):
         assert f"Rackrent is up: {killed.url}" in killed.said
