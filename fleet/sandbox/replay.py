@@ -42,6 +42,12 @@ class Progress:
 
 
 EnrolmentToken = Callable[[], Awaitable[str]]
+# Told the instance of each agent that enrolled.
+Enrolled = Callable[[int], Awaitable[None]]
+
+
+async def nothing_more(instance_id: int) -> None:
+    """With a token alone there is nothing else that one may do."""
 
 
 class Replay:
@@ -54,6 +60,7 @@ class Replay:
         client: IngestClient,
         *,
         enrolment_token: EnrolmentToken,
+        enrolled: Enrolled = nothing_more,
         speed: float | None = None,
         skip_old: bool = False,
         give_up_seconds: float = 900.0,
@@ -63,7 +70,7 @@ class Replay:
         assert memory.start is not None
         self.trace, self.memory, self.client = trace, memory, client
         self.start = memory.start
-        self.enrolment_token = enrolment_token
+        self.enrolment_token, self.enrolled = enrolment_token, enrolled
         self.speed, self.skip_old = speed, skip_old
         self.give_up_seconds = give_up_seconds
         self.clock, self.sleep = clock, sleep
@@ -174,13 +181,15 @@ class Replay:
             "gpus": self._inventory(pod),
         }
         try:
-            memory.token = (await self.client.enrol(await self.enrolment_token(), body))["token"]
+            answer = await self.client.enrol(await self.enrolment_token(), body)
         except TokenRefusedError as error:
             raise ReplayError(
                 f"The enrolment token is refused: {error} Make a new one under Settings, Agents, for {len(self.trace.pods)} machines."
             ) from error
         except RefusedError as error:
             raise ReplayError(f"Pod {pod} cannot enrol: {error}. Check --url and the token.") from error
+        await self.enrolled(answer["instance_id"])
+        memory.token = answer["token"]
         self.memory.save()
 
     def _begin_again(self, pod: str, memory: PodMemory, error: TokenRefusedError) -> None:

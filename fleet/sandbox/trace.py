@@ -8,8 +8,10 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
+from statistics import median
 from typing import IO
 
 COLUMNS = ("pod", "t_s", "gpu_util_percent", "memory_used_bytes")
@@ -51,6 +53,12 @@ class Trace:
     @property
     def samples(self) -> int:
         return sum(len(rows) for rows in self.pods.values())
+
+    @property
+    def step_seconds(self) -> float:
+        """The usual time between two readings of a pod; 0 where no pod has two."""
+        steps = [after.t - before.t for rows in self.pods.values() for before, after in pairwise(rows)]
+        return median(steps) if steps else 0.0
 
     @property
     def last(self) -> float:

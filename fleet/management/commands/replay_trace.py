@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import floor, isfinite
 from pathlib import Path
@@ -19,16 +19,19 @@ from django.core.management.base import BaseCommand, CommandError
 
 from fleet.sandbox.client import IngestClient
 from fleet.sandbox.office import ask_database
-from fleet.sandbox.replay import Replay
+from fleet.sandbox.replay import Enrolled, EnrolmentToken, Replay, nothing_more
 from fleet.sandbox.replay_memory import Outside, ReplayError, ReplayMemory, memory_path, outside_window
 from fleet.sandbox.server import http_client
 from fleet.sandbox.trace import Trace, TraceError, read_trace
 from fleet.teams.audit import Actor
 from fleet.teams.models import Team
+from fleet.telemetry.agents import INTERVAL_CHOICES_SECONDS, change_interval
 from fleet.telemetry.enrolment import create_enrolment_token
+from fleet.telemetry.models import Agent
 
 SHOWN_BAD_ROWS = 20
 PROGRESS_SECONDS = 2.0
+REPLAY = Actor.system("replay_trace")
 
 
 class Command(BaseCommand):
@@ -70,12 +73,12 @@ class Command(BaseCommand):
         try:
             trace = read_trace(options["file"])
             self._check_rows(trace, skip=options["skip_bad"])
-            place, token = enrolment_token_of(options, machines=len(trace.pods))
+            destination = destination_of(options, trace)
             directory = options["state_dir"] or settings.INSTALLATION.home / "replay"
-            memory = ReplayMemory(memory_path(directory, trace, options["url"], place))
+            memory = ReplayMemory(memory_path(directory, trace, options["url"], destination.name))
             memory.open()
             try:
-                self._replay(trace, memory, token, options)
+                self._replay(trace, memory, destination, options)
             finally:
                 memory.close()
         except (TraceError, ReplayError) as error:
@@ -95,7 +98,7 @@ class Command(BaseCommand):
             )
         self.stderr.write(listed)
 
-    def _replay(self, trace: Trace, memory: ReplayMemory, token: TokenSource, options: dict[str, Any]) -> None:
+    def _replay(self, trace: Trace, memory: ReplayMemory, destination: Destination, options: dict[str, Any]) -> None:
         if options["again"]:
             memory.start = None
             memory.rewind()
@@ -105,15 +108,16 @@ class Command(BaseCommand):
         if (outside := outside_window(trace, memory, memory.start, now)) and not options["skip_old"]:
             raise ReplayError(too_old_text(outside))
         self.stdout.write(introduction(trace, memory.start, options["url"]))
-        asyncio.run(self._run(trace, memory, token, options))
+        asyncio.run(self._run(trace, memory, destination, options))
 
-    async def _run(self, trace: Trace, memory: ReplayMemory, token: TokenSource, options: dict[str, Any]) -> None:
+    async def _run(self, trace: Trace, memory: ReplayMemory, destination: Destination, options: dict[str, Any]) -> None:
         async with http_client() as http:
             replay = Replay(
                 trace,
                 memory,
                 IngestClient(options["url"], http),
-                enrolment_token=token,
+                enrolment_token=destination.token,
+                enrolled=destination.enrolled,
                 speed=options["speed"],
                 skip_old=options["skip_old"],
             )
@@ -153,22 +157,37 @@ class Command(BaseCommand):
             raise ReplayError("The server did not keep everything:\n  " + "\n  ".join(progress.lost[:SHOWN_BAD_ROWS]))
 
 
-TokenSource = Callable[[], Awaitable[str]]
+@dataclass(frozen=True)
+class Destination:
+    """Where the machines go: `name` tells places apart, `token` lets agents in, `enrolled` is told which machine each became."""
+
+    name: str
+    token: EnrolmentToken
+    enrolled: Enrolled
 
 
-def enrolment_token_of(options: dict[str, Any], *, machines: int) -> tuple[str, TokenSource]:
-    """A name for where the machines go, and what gives the token when the first of them enrols."""
+def destination_of(options: dict[str, Any], trace: Trace) -> Destination:
     if token := options["token"]:
         if not token.startswith("rre_"):
             raise CommandError(
                 "--token must be an enrolment token: it begins with rre_. Make one under Settings, Agents."
             )
-
-        async def given() -> str:
-            return str(token)
-
-        return str(token), given
+        return Destination(str(token), give(str(token)), nothing_more)
     team = team_of(options["team"])
+    return Destination(
+        f"team {team.pk} {team.slug}", made_once(team, len(trace.pods)), slow_down(team, trace.step_seconds)
+    )
+
+
+def give(token: str) -> EnrolmentToken:
+    async def given() -> str:
+        return token
+
+    return given
+
+
+def made_once(team: Team, machines: int) -> EnrolmentToken:
+    """A token that is made when the first agent enrols."""
     made: list[str] = []
     making = asyncio.Lock()
 
@@ -178,14 +197,30 @@ def enrolment_token_of(options: dict[str, Any], *, machines: int) -> tuple[str, 
                 made.append(await ask_database(lambda: make_token(team, machines)))
         return made[0]
 
-    return f"team {team.pk} {team.slug}", on_demand
+    return on_demand
 
 
 def make_token(team: Team, machines: int) -> str:
-    _, token = create_enrolment_token(
-        actor=Actor.system("replay_trace"), team=team, max_uses=max(1, machines), lifetime=timedelta(days=2)
-    )
+    _, token = create_enrolment_token(actor=REPLAY, team=team, max_uses=max(1, machines), lifetime=timedelta(days=2))
     return token.secret
+
+
+def slow_down(team: Team, step_seconds: float) -> Enrolled:
+    """Registers the trace's own pace as the agents' interval: charts are drawn no finer, so that a slow trace shows no false gaps."""
+    interval = next(
+        (choice for choice in INTERVAL_CHOICES_SECONDS if choice >= step_seconds), INTERVAL_CHOICES_SECONDS[-1]
+    )
+
+    def change(instance_id: int) -> None:
+        agent = Agent.objects.select_related("instance__team").filter(instance=instance_id, instance__team=team).first()
+        # None where --url is another dashboard than the one whose database this is.
+        if agent is not None:
+            change_interval(actor=REPLAY, agent=agent, interval_seconds=interval)
+
+    async def enrolled(instance_id: int) -> None:
+        await ask_database(lambda: change(instance_id))
+
+    return enrolled
 
 
 def team_of(slug: str | None) -> Team:

@@ -19,6 +19,7 @@ class StubIngest:
         self.tokens: dict[str, str] = {}  # agent token -> machine id
         self.enrolment_tokens = {"rre_good"}
         self.enrolled: list[JSON] = []
+        self.first_instance_id = 1
         self.samples: dict[tuple[str, float], JSON] = {}
         self.posted = 0
         self.events: list[JSON] = []
@@ -49,7 +50,8 @@ class StubIngest:
         self.enrolled.append(body)
         agent_token = f"rra_{len(self.enrolled)}"
         self.tokens[agent_token] = body["machine_id"]
-        answer = {"instance_id": len(self.enrolled), "token": agent_token, "config": self.config}
+        instance_id = self.first_instance_id + len(self.enrolled) - 1
+        answer = {"instance_id": instance_id, "token": agent_token, "config": self.config}
         return httpx.Response(201, json=answer)
 
     def _samples(self, machine: str, body: JSON) -> httpx.Response:

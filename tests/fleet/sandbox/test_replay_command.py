@@ -11,7 +11,7 @@ import time_machine
 from django.core.management import CommandError, call_command
 
 from fleet.teams.models import Team
-from fleet.telemetry.models import EnrolmentToken
+from fleet.telemetry.models import Agent, EnrolmentToken
 from tests.fleet.sandbox.loopback import serving
 from tests.fleet.sandbox.stub_asgi import application
 from tests.fleet.sandbox.stub_ingest import StubIngest
@@ -164,6 +164,21 @@ class TestTeam:
         token = EnrolmentToken.objects.get()
         assert (token.team, token.max_uses, token.created_by) == (acme, 3, None)
         assert len(set(seen)) == 1
+
+    def test_its_agents_get_the_pace_of_the_trace(
+        self, replay, server: StubIngest, address: str, acme: Team, make_instance
+    ) -> None:
+        server.script = lambda request: server.enrolment_tokens.add(
+            request.headers["Authorization"].removeprefix("Bearer ")
+        )
+        instances = [make_instance(name=f"pod-{pod}") for pod in range(2)]
+        # As the real server numbers them; the third is another team's.
+        first = instances[0].pk
+        for number, instance in enumerate(instances):
+            Agent.objects.create(instance=instance, token_hash=f"hash-{number}", prefix="rra_")
+        server.first_instance_id = first
+        replay(f"--url={address}", "--team=acme")
+        assert list(Agent.objects.values_list("interval_seconds", flat=True)) == [60, 60]
 
     def test_an_unknown_team_is_named_beside_those_there_are(self, replay, acme: Team) -> None:
         with pytest.raises(CommandError, match=r"There is no team akme\. Teams: acme"):

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -45,9 +46,13 @@ def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
         yield running
 
 
-def stored(dashboard: Dashboard) -> Counter[Stored]:
+def rows(dashboard: Dashboard, query: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(dashboard.postgres.url) as connection:
-        return Counter(connection.execute(STORED).fetchall())
+        return connection.execute(query.encode()).fetchall()
+
+
+def stored(dashboard: Dashboard) -> Counter[Stored]:
+    return Counter(rows(dashboard, STORED))
 
 
 def expected(dashboard: Dashboard, trace: Trace) -> Counter[Stored]:
@@ -82,6 +87,7 @@ def test_every_sample_is_stored_once_though_everything_is_killed_midway(
     resumed = RunningReplay(dashboard, trace_file, "--team=acme")
     assert resumed.end() == 0, resumed.lines
     assert "75,294 of 75,294 samples are sent and acknowledged" in resumed.lines[-1]
+    assert {row[0] for row in rows(dashboard, "SELECT interval_seconds FROM fleet_agent")} == {60}
     found, wanted = stored(dashboard), expected(dashboard, trace)
     assert sum(found.values()) == trace.samples == 75_294
     assert found == wanted

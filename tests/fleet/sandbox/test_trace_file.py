@@ -32,6 +32,11 @@ def test_rows_are_grouped_by_pod_and_ordered_by_time(write) -> None:
     assert (trace.samples, trace.last) == (3, 57)
 
 
+def test_the_pace_of_a_trace_is_its_usual_step(write) -> None:
+    assert read_trace(write(HEADER + "a,0,1,1\na,57,1,1\na,114,1,1\nb,9,1,1\nb,900,1,1\n")).step_seconds == 57
+    assert read_trace(write(HEADER + "a,0,1,1\nb,57,1,1\n")).step_seconds == 0
+
+
 def test_gzip_byte_order_mark_and_further_columns_are_fine(write) -> None:
     text = "\ufeffnode,memory_used_bytes,pod,t_s,gpu_util_percent\nn1,5,a,0,1\n"
     assert read_trace(write(gzip.compress(text.encode()), "trace.csv.gz")).samples == 1
