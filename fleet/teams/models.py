@@ -217,6 +217,11 @@ class AuditEntry(models.Model):
 
     @property
     def changes(self) -> list[tuple[str, object, object]]:
-        """(field, old, new) of every field that has a value on either side; None where it has none there."""
+        """(field, old, new) of every field that says something on either side; None where it has no value there."""
         both = ((key, self.old.get(key), self.new.get(key)) for key in {**self.old, **self.new})
-        return [change for change in both if change[1:] != (None, None)]
+        return [(key, old, new) for key, old, new in both if says_something(old) or says_something(new)]
+
+
+def says_something(value: object) -> bool:
+    """False and 0 do."""
+    return value is not None and value not in ("", [], {})

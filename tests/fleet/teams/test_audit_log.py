@@ -78,6 +78,13 @@ def test_too_many_rows_are_not_cut_in_silence(entries, alice, as_user, monkeypat
     assert "Choose fewer days" in answer.text
 
 
+def test_only_fields_that_say_something_are_shown():
+    entry = AuditEntry(
+        old={"name": "a", "limit": 3}, new={"name": "", "limit": 0, "labels": {}, "region": "", "on": False}
+    )
+    assert entry.changes == [("name", "a", ""), ("limit", 3, 0), ("on", None, False)]
+
+
 def test_pages_keep_the_filter(alice, acme, by, as_user):
     for _ in range(51):
         record(actor=by(alice), team=acme, action="machine.poke")

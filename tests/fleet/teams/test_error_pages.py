@@ -5,12 +5,23 @@ from django.contrib.auth.decorators import login_not_required
 from django.test import Client
 from django.urls import path
 
+from fleet.teams.models import Team
+
 
 def test_a_missing_role_is_named(vera, as_user):
     answer = as_user(vera).get("/t/acme/settings/audit/")
     assert answer.status_code == 403
     assert "This needs the role Admin" in answer.text
     assert "In Acme you are Viewer." in answer.text
+
+
+def test_the_sandbox_names_no_admin_who_could_help(alice, as_user):
+    Team.objects.create(name="Sandbox", slug="sandbox", is_sandbox=True)
+    browser = as_user(alice)
+    answer = browser.post("/t/sandbox/settings/projects/new/", {"name": "Mine"})
+    assert answer.status_code == 403
+    assert "The sandbox is for looking" in answer.text
+    assert "nobody changes it" in browser.get("/t/sandbox/settings/members/").text
 
 
 def test_nothing_there_says_so_in_the_readers_language(alice, as_user):
