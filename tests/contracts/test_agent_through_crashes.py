@@ -89,7 +89,7 @@ def test_the_machine_and_its_gpus_are_known(site: Site, agent: dict[str, Any], n
     (machine,) = site.rows("SELECT * FROM fleet_instance")
     assert (machine["gpu_count"], machine["id"]) == (8, agent["instance_id"])
     assert machine["vcpus"] == os.cpu_count()
-    (environment,) = site.rows("SELECT data FROM fleet_environmentreport")
+    (environment,) = site.rows("SELECT data FROM fleet_environmentreport ORDER BY reported_at DESC LIMIT 1")
     assert environment["data"]["kernel"] == os.uname().release
 
 
