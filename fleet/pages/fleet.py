@@ -11,7 +11,7 @@ from functools import cached_property
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, npgettext
 
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.prices import Burn, burn
@@ -138,7 +138,7 @@ class Fleet(Group):
         """How large the fleet is, in one phrase."""
         machines, providers = len(self.machines), self.providers
         return _("%(gpus)s on %(machines)s, %(providers)s") % {
-            "gpus": ngettext("%(n)d GPU", "%(n)d GPUs", self.gpu_count) % {"n": self.gpu_count},
+            "gpus": npgettext("fleet", "%(n)d GPU", "%(n)d GPUs", self.gpu_count) % {"n": self.gpu_count},
             "machines": ngettext("%(n)d machine", "%(n)d machines", machines) % {"n": machines},
             "providers": ngettext("%(n)d provider", "%(n)d providers", providers) % {"n": providers},
         }

@@ -234,7 +234,9 @@ class MachineView:
 
     @property
     def row_words(self) -> str:
-        return "" if self.state in {GpuState.WORKING, GpuState.STALLED} else self.verdict_words
+        """How long, beside the state's word; nothing where that would only repeat it."""
+        words = "" if self.state in {GpuState.WORKING, GpuState.STALLED} else self.verdict_words
+        return "" if words.casefold() == state_word(self.state).casefold() else words
 
     def since(self, state: GpuState) -> datetime | None:
         """Since when all GPUs in this state have been in it, where that is known."""
