@@ -13,7 +13,7 @@ from fleet.formats import money_text
 from fleet.inventory.models import Hold, Instance, Observation
 from fleet.inventory.words import STATES, reason_words
 from fleet.panels import TIMELINE_LIMIT, Context, TimelineEntry
-from fleet.providers.base import InstanceState
+from fleet.providers.base import Billing, InstanceState
 from fleet.teams.access import TeamRequest
 
 MARKS = {
@@ -49,7 +49,7 @@ def said(row: Observation, before: Observation | None, *, named: bool) -> Iterat
 def changes(row: Observation, before: Observation | None) -> Iterator[tuple[str, str, str]]:
     state = InstanceState(row.state)
     if before is None:
-        yield _("First seen: %(state)s") % {"state": STATES[state]}, price_words(row), MARKS.get(state, "")
+        yield _("First seen: %(state)s") % {"state": STATES[state]}, cost_words(row), MARKS.get(state, "")
         return
     if not row.listed and row.state == before.state:
         yield _("Missing from the provider's list"), "", "unknown"
@@ -66,6 +66,16 @@ def state_detail(row: Observation) -> str:
     if not row.listed:
         return reason_words(row.instance.state_reason)
     return _("the provider says “%(word)s”") % {"word": row.raw_state} if row.raw_state != row.state else ""
+
+
+def cost_words(row: Observation) -> str:
+    """What an hour costs in the state that the row shows."""
+    if row.billing == Billing.FULL:
+        return price_words(row)
+    if row.billing == Billing.STORAGE and row.storage_price_per_hour is not None:
+        disks = money_text(row.storage_price_per_hour, row.currency)
+        return _("%(price)s an hour for its disks") % {"price": disks}
+    return ""
 
 
 def price_words(row: Observation) -> str:

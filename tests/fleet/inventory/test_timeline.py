@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from fleet.inventory.machines import place_hold, release_hold
 from fleet.inventory.poll import poll_account
 from fleet.inventory.timeline import held, observed
-from fleet.providers.base import Billing, InstanceState
+from fleet.providers.base import Billing, InstanceState, Money
 from fleet.teams.access import TeamRequest
 from fleet.teams.audit import Actor
 from tests.fleet.inventory.conftest import NOON
@@ -58,6 +59,15 @@ def test_a_machines_life_reads_as_sentences(poll, listed, acme, lab):
         ("Missing from the provider's list", "", "unknown"),
         ("Terminated", "no longer in the provider's list", "stopped"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("billing", "says"),
+    [(Billing.FULL, "$2.50 an hour"), (Billing.STORAGE, "$0.20 an hour for its disks"), (Billing.NONE, "")],
+)
+def test_a_first_sight_says_what_the_state_costs(poll, listed, acme, billing, says):
+    poll(listed("i-1", rate="2.50", storage_rate=Money(Decimal("0.20"), "USD"), billing=billing))
+    assert texts(acme)[0][1] == says
 
 
 def test_the_teams_own_names_the_machine(poll, listed, acme, lab):
