@@ -24,6 +24,7 @@ Options:
   --ca-file FILE      trust this certificate authority, and no other
   --allow-http        send tokens unencrypted, on a network you trust
   --self-update       let the agent install newer versions that the dashboard serves
+  --run-as-root       without a user of its own: Jupyter servers and processes of all users can be seen then
   --no-start          install only
   --prefix DIR        everything below DIR, as the current user, without a service (for trying it out)
   --uninstall         stop the agent and remove it with its settings
@@ -34,6 +35,7 @@ say() { printf 'rackrent-agent: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 is_root() { [ "$(id -u)" -eq 0 ] && [ -z "$prefix" ]; }
+has_own_user() { is_root && [ "$AGENT_USER" != root ]; }
 uses_systemd() { is_root && [ -d /run/systemd/system ] && have systemctl; }
 
 read_options() {
@@ -48,6 +50,7 @@ read_options() {
             --prefix) mkdir -p "$2"; prefix=$(absolute "$2"); shift ;;
             --allow-http) allow_http=yes ;;
             --self-update) self_update=yes ;;
+            --run-as-root) AGENT_USER=root ;;
             --no-start) start=no ;;
             --uninstall) action=uninstall ;;
             --help|-h) usage; exit 0 ;;
@@ -78,15 +81,29 @@ choose_places() {
     pid_file=$state/agent.pid
 }
 
+# The system's own first: one in somebody's home directory or environment may vanish, or be closed to the agent's user
 find_python() {
-    for python in python3 python3.13 python3.12 python3.11 python3.10 python3.9 /opt/conda/bin/python3; do
+    for python in /usr/bin/python3 python3 python3.13 python3.12 python3.11 python3.10 python3.9 /opt/conda/bin/python3; do
         python=$(command -v "$python" 2>/dev/null) || continue
-        if "$python" -c 'import sys, ctypes, sqlite3, ssl; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
-            python=$("$python" -c 'import sys; print(sys.executable)')
+        if as_agent "$python" -c 'import sys, ctypes, sqlite3, ssl; sys.exit(sys.version_info < (3, 9))' >/dev/null 2>&1; then
+            python=$(as_agent "$python" -c 'import sys; print(sys.executable)')
             return 0
         fi
     done
-    die "no Python 3.9 or newer with ctypes, sqlite3 and ssl was found: install python3"
+    die "no Python 3.9 or newer with ctypes, sqlite3 and ssl was found that the user $AGENT_USER may run: install python3, or add --run-as-root"
+}
+
+# Runs a command as the agent's own user
+as_agent() {
+    if ! has_own_user; then
+        "$@"
+    elif have setpriv; then
+        setpriv --reuid "$AGENT_USER" --regid "$(id -g "$AGENT_USER")" --clear-groups "$@"
+    elif have runuser; then
+        runuser -u "$AGENT_USER" -- "$@"
+    else
+        die "neither setpriv nor runuser was found: install util-linux, or add --run-as-root"
+    fi
 }
 
 download() { # URL FILE
@@ -129,7 +146,7 @@ install_program() {
 }
 
 make_user() {
-    is_root || return 0
+    has_own_user || return 0
     id "$AGENT_USER" >/dev/null 2>&1 && return 0
     if have useradd; then
         useradd --system --no-create-home --home-dir "$state" --shell /usr/sbin/nologin "$AGENT_USER"
@@ -143,7 +160,7 @@ make_user() {
 make_directories() {
     mkdir -p "$state" "$(dirname "$settings")"
     chmod 700 "$state"
-    if is_root; then
+    if has_own_user; then
         chown "$AGENT_USER" "$state"
         [ -z "$self_update" ] || chown -R "$AGENT_USER" "$program_dir"
     fi
@@ -159,7 +176,7 @@ enrol() {
     "$python" "$program" enrol --url "$RACKRENT_URL" --config "$settings" --state-dir "$state" \
         ${ca_file:+--ca-file "$ca_file"} ${allow_http:+--allow-http}
     unset RACKRENT_ENROL_TOKEN
-    if is_root; then chown "$AGENT_USER" "$settings"; fi
+    if has_own_user; then chown "$AGENT_USER" "$settings"; fi
 }
 
 write_unit() {
@@ -209,24 +226,15 @@ start_background() {
 while :; do
     '$python' '$program' run --config '$settings' --state-dir '$state' ${self_update:+--self-update} &
     child=\$!
-    trap 'kill \$child 2>/dev/null; wait \$child; exit 0' TERM INT
+    trap 'kill \$child \$! 2>/dev/null; wait; exit 0' TERM INT
     wait \$child
     [ \$? -ne $CONFIGURATION_ERROR ] || exit $CONFIGURATION_ERROR
     sleep 10 & wait \$!
 done"
-    if is_root; then as_agent "$loop"; else nohup sh -c "$loop" rackrent-agent-loop >>"$log" 2>&1 </dev/null & fi
+    # The log is opened here, for the agent's user may only write on; in brackets, so that nothing keeps our own output open
+    (as_agent nohup sh -c "$loop" rackrent-agent-loop) >>"$log" 2>&1 </dev/null &
     say "running in the background; its log: $log"
     say "a container forgets it when it restarts: run this installer again, or add it to the start command"
-}
-
-as_agent() { # SHELL-TEXT
-    if have setpriv; then
-        nohup setpriv --reuid "$AGENT_USER" --regid "$(id -g "$AGENT_USER")" --clear-groups sh -c "$1" rackrent-agent-loop >>"$log" 2>&1 </dev/null &
-    elif have su; then
-        nohup su -s /bin/sh "$AGENT_USER" -c "$1" >>"$log" 2>&1 </dev/null &
-    else
-        die "neither setpriv nor su was found: the agent cannot be started as its own user"
-    fi
 }
 
 # The process of the pid file only if it still is our loop: numbers are used again
@@ -253,8 +261,8 @@ uninstall() {
     rm -rf "$program_dir" "$state"
     rm -f "$settings"
     rmdir "$(dirname "$settings")" 2>/dev/null || true
-    if is_root && id "$AGENT_USER" >/dev/null 2>&1; then
-        if have userdel; then userdel "$AGENT_USER"; elif have deluser; then deluser "$AGENT_USER"; fi
+    if has_own_user && id "$AGENT_USER" >/dev/null 2>&1; then
+        { have userdel && userdel "$AGENT_USER"; } || { have deluser && deluser "$AGENT_USER"; } || say "the user $AGENT_USER stays: remove it by hand"
     fi
     say "removed; the machine's history stays in the dashboard"
 }
@@ -267,8 +275,8 @@ main() {
         return 0
     fi
     check_address
-    find_python
     make_user
+    find_python
     make_directories
     install_program
     make_directories

@@ -145,6 +145,31 @@ def test_a_script_that_was_cut_off_does_nothing(installation: Installation) -> N
     assert installation.dashboard.paths == []
 
 
+def test_the_service_unit_is_one_that_systemd_understands(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    functions = SCRIPT.read_text().removesuffix('main "$@"\n')
+    unit = tmp_path / "rackrent-agent.service"
+    code = f"{functions}\nUNIT={unit} AGENT_USER=root python=/bin/sh program=/x settings=/etc/a.json state=/var/lib/a self_update=yes\nwrite_unit"
+    subprocess.run(["sh", "-c", code], check=True)
+    checked = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    text = unit.read_text()
+    assert "ExecStart=/bin/sh /x run --config /etc/a.json --state-dir /var/lib/a --self-update" in text
+    assert "RestartPreventExitStatus=78" in text
+
+
+def test_it_comes_back_while_its_output_is_still_listened_to(installation: Installation) -> None:
+    """The agent in the background must not hold the pipe that whoever started the installer reads to the end."""
+    done = installation.run("--token", "rre_team")
+    assert done.returncode == 0
+    wait_until((installation.prefix / "state/agent.pid").exists)
+    loop = int((installation.prefix / "state/agent.pid").read_text())
+    listed = [str(path.readlink()) for path in Path(f"/proc/{loop}/fd").iterdir() if path.exists()]
+    assert not [target for target in listed if target.startswith("pipe:")]
+    assert installation.run("--uninstall").returncode == 0
+
+
 def wait_until(condition, seconds: float = 20.0) -> None:
     limit = time.monotonic() + seconds
     while not condition():
