@@ -31,6 +31,7 @@ def draw(request: TeamRequest, form: InvitationForm, link: str = "", status: int
     waiting = Invitation.objects.none()
     if request.membership.can(Role.ADMIN):
         waiting = Invitation.objects.filter(team=request.team, accepted_at=None, revoked_at=None)
+        waiting = waiting.select_related("created_by")
     context = {
         "nav": "settings",
         "tab": "members",
