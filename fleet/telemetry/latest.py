@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
 from fleet.inventory.models import GPU, Instance
 from fleet.providers.base import InstanceState
-from fleet.states import Evidence, GpuState, Verdict, classify, worst
+from fleet.states import DEFAULTS, Evidence, GpuState, Thresholds, Verdict, classify, worst
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest
 
+# A batch on its way, and one that has to be sent again.
+REPORT_SLACK = timedelta(seconds=15)
 _POWERED_OFF = frozenset({InstanceState.STOPPED, InstanceState.TERMINATED})
 
 # Loading all columns of 8,000 GPUs takes twice as long as loading these.
@@ -84,8 +86,21 @@ def is_powered(instance: Instance) -> bool | None:
     return None if instance.state == InstanceState.UNKNOWN else True
 
 
+def limits_for(agent: Agent | None) -> Thresholds:
+    """An agent that was told to read or report seldom is not silent in between."""
+    if agent is None:
+        return DEFAULTS
+    expected = timedelta(seconds=agent.interval_seconds + agent.report_seconds) + REPORT_SLACK
+    return DEFAULTS if expected <= DEFAULTS.stale_after else replace(DEFAULTS, stale_after=expected)
+
+
 def classify_latest(
-    *, latest: GpuLatest | None, host: HostLatest | None, powered: bool | None, now: datetime
+    *,
+    latest: GpuLatest | None,
+    host: HostLatest | None,
+    powered: bool | None,
+    now: datetime,
+    limits: Thresholds = DEFAULTS,
 ) -> Verdict:
     """The state of one GPU by its latest row. The host's readings count only while they are as fresh as the GPU's must be."""
     if latest is None:
@@ -105,7 +120,8 @@ def classify_latest(
             host_sampled_at=host.sampled_at if host else None,
             cpu_iowait_percent=host.cpu_iowait_percent if host else None,
             pressure_io_percent=host.pressure_io_percent if host else None,
-        )
+        ),
+        limits,
     )
 
 
@@ -122,14 +138,14 @@ def _gpus_of(instance_ids: Iterable[int], *, brief: bool) -> dict[int, list[GPU]
 def _machine_now(
     instance: Instance, gpus: list[GPU], host: HostLatest | None, agent: Agent | None, now: datetime
 ) -> MachineNow:
-    powered = is_powered(instance)
-    tiles = [_gpu_now(gpu, host, powered, now) for gpu in [*_measured(gpus), *_missing(instance, gpus)]]
+    powered, limits = is_powered(instance), limits_for(agent)
+    tiles = [_gpu_now(gpu, host, powered, now, limits) for gpu in [*_measured(gpus), *_missing(instance, gpus)]]
     return MachineNow(instance, tiles, host, agent, _state_of(tiles, powered))
 
 
-def _gpu_now(gpu: GPU, host: HostLatest | None, powered: bool | None, now: datetime) -> GpuNow:
+def _gpu_now(gpu: GPU, host: HostLatest | None, powered: bool | None, now: datetime, limits: Thresholds) -> GpuNow:
     latest = getattr(gpu, "latest", None) if gpu.pk else None
-    return GpuNow(gpu, latest, classify_latest(latest=latest, host=host, powered=powered, now=now))
+    return GpuNow(gpu, latest, classify_latest(latest=latest, host=host, powered=powered, now=now, limits=limits))
 
 
 def _state_of(tiles: list[GpuNow], powered: bool | None) -> GpuState:

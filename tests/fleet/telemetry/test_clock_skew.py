@@ -44,5 +44,13 @@ def test_a_waiting_batch_of_a_corrected_clock_changes_nothing():
     assert corrections(3600.0, 3612.0, 3600.3) == [3600, 3600, 3600]
 
 
+def test_a_journey_that_took_longer_keeps_the_correction_and_so_the_keys():
+    assert corrections(3600.4, 3603.0, 3597.0) == [3600, 3600, 3600]
+
+
+def test_a_clock_that_was_set_anew_is_measured_anew():
+    assert corrections(-3600.0, -1800.0) == [-3600, -3600 + 1800]
+
+
 def test_a_clock_that_was_set_right_is_right():
     assert corrections(-3600.0, 0.3) == [-3600, 0]
