@@ -12,12 +12,14 @@ from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any, ClassVar, TypeVar
 
+from fleet.providers.aws_endings import ENDINGS
 from fleet.providers.aws_errors import lacks_permission, provider_errors
 from fleet.providers.aws_facts import Facts, instance_of
 from fleet.providers.aws_options import decimal, price_table, regions, required
 from fleet.providers.base import (
     AccountInfo,
     Capability,
+    Ending,
     Field,
     ProviderImage,
     ProviderInstance,
@@ -91,6 +93,7 @@ class Aws:
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
     rule_version: ClassVar[int] = 1
+    endings: ClassVar[tuple[Ending, ...]] = ENDINGS
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._access_key_id = required(options, "access_key_id")

@@ -189,6 +189,39 @@ class Field:
     multiline: bool = False
 
 
+class Sign(StrEnum):
+    """How a fate is marked: charged no more, still charged, kept, lost, not promised, no answer."""
+
+    OFF = "off"
+    PAID = "pay"
+    KEPT = "kept"
+    LOST = "lost"
+    RISK = "risk"
+    NOTHING = "na"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of one thing. `word` and `note` are English message ids."""
+
+    sign: Sign
+    word: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What one way to end or pause a machine does to its GPUs, money and disks. `event` and `note` are English message ids."""
+
+    event: str
+    note: str = ""
+    gpus: Fate
+    disks_billing: Fate
+    volumes: Fate
+    local_disk: Fate
+    return_: Fate
+
+
 class Provider(Protocol):
     """One adapter, made for one account. Synchronous; may block; raises only fleet.providers.errors.
 
@@ -201,6 +234,8 @@ class Provider(Protocol):
     capabilities: ClassVar[frozenset[Capability]]
     # Raised whenever a raw word is mapped differently: observations name the rule they were made under.
     rule_version: ClassVar[int]
+    # What stopping means here, so that no button surprises anybody; empty where there is nothing to stop.
+    endings: ClassVar[tuple[Ending, ...]]
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """`options` holds every declared field, secrets included, "" where empty. Raises InvalidOption; opens no connection."""

@@ -18,6 +18,7 @@ from fleet.providers.base import (
     AccountInfo,
     Billing,
     Capability,
+    Ending,
     Field,
     InstanceState,
     Market,
@@ -120,6 +121,7 @@ class Sandbox:
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
     rule_version: ClassVar[int] = 1
+    endings: ClassVar[tuple[Ending, ...]] = ()
 
     def __init__(self, options: Mapping[str, str]) -> None:
         key = options["key"]

@@ -24,6 +24,7 @@ from fleet.inventory.accounts import (
 )
 from fleet.inventory.adapters import adapter_class, can
 from fleet.inventory.check_words import is_running, lines_of, scopes_of
+from fleet.inventory.ending_words import COLUMNS, ending_rows
 from fleet.inventory.health import Health, health_of
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.prices import Burn, burn, price_now
@@ -146,6 +147,9 @@ def draw(
         "form": form if editable else None,
         "editable": editable,
         "typed": account.kind == MANUAL,
+        "admins": request.team.memberships.filter(role=Role.ADMIN).select_related("user").order_by("user__username"),
+        "endings": ending_rows(adapters()[account.kind].endings) if account.kind in adapters() else [],
+        "ending_columns": COLUMNS.values(),
         "listable": can(account, Capability.LIST),
         **fleet_of(account),
     }

@@ -16,6 +16,7 @@ from fleet.providers.base import (
     AccountInfo,
     Billing,
     Capability,
+    Ending,
     Field,
     InstanceState,
     Money,
@@ -41,6 +42,7 @@ class Scripted:
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
     rule_version: ClassVar[int] = 1
+    endings: ClassVar[tuple[Ending, ...]] = ()
     machines: ClassVar[list[ProviderInstance]] = []
     own_images: ClassVar[list[ProviderImage]] = []
     error: ClassVar[Exception | None] = None

@@ -170,6 +170,13 @@ class TestAccount:
         lab.refresh_from_db()
         assert lab.disconnected_at is not None
 
+    def test_it_says_who_may_and_what_stopping_means(self, acme, alice, bob, as_user):
+        account = ProviderAccount.objects.create(team=acme, kind="aws", name="AWS")
+        page = as_user(bob).get(page_of(account)).text
+        assert "<dd>alice</dd>" in page
+        assert "What stopping means at Amazon EC2" in page
+        assert 'data-f="pay">still billed' in page
+
     def test_the_typed_one_has_no_form_and_offers_a_machine(self, acme, alice, as_user):
         page = as_user(alice).get(page_of(manual_account(acme))).text
         assert "/t/acme/instances/add/" in page

@@ -103,6 +103,12 @@ def test_it_has_the_method_exactly_when_it_declares_the_capability(adapter, capa
 
 
 @each_adapter
+def test_its_endings_are_told_apart(adapter):
+    events = [ending.event for ending in adapter.endings]
+    assert len(set(events)) == len(events)
+
+
+@each_adapter
 def test_it_can_be_verified(adapter):
     assert callable(adapter.verify)
 
