@@ -123,6 +123,24 @@ def update_machine(
 
 
 @transaction.atomic
+def register_machines(*, actor: Actor, account: ProviderAccount) -> int:
+    """Registers every machine of the account that nobody has. Returns how many."""
+    fresh = Instance.objects.select_for_update(of=("self",)).filter(account=account, managed=False, gone_at=None)
+    found = list(fresh.select_related("team").order_by("pk"))
+    Instance.objects.filter(pk__in=[instance.pk for instance in found]).update(managed=True)
+    for instance in found:
+        record(
+            actor=actor,
+            team=instance.team,
+            action="instance.register",
+            target=instance,
+            old={"managed": False},
+            new={"managed": True},
+        )
+    return len(found)
+
+
+@transaction.atomic
 def retire_machine(*, actor: Actor, instance: Instance, now: datetime | None = None) -> bool:
     """A machine that no provider lists is no more. False: it was gone already. Raises ValueError for a listed one."""
     now = now or timezone.now()

@@ -17,6 +17,9 @@ team_urlpatterns = [
     path("settings/providers/<int:pk>/", providers.provider_account, name="provider_account"),
     path("settings/providers/<int:pk>/verify/", providers.provider_account_verify, name="provider_account_verify"),
     path("settings/providers/<int:pk>/checks/", providers.provider_account_checks, name="provider_account_checks"),
+    path(
+        "settings/providers/<int:pk>/register/", providers.provider_account_register, name="provider_account_register"
+    ),
     path("settings/providers/<int:pk>/pause/", providers.provider_account_pause, name="provider_account_pause"),
     path(
         "settings/providers/<int:pk>/disconnect/",

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from fleet.inventory.account_form import AccountForm
@@ -26,6 +27,7 @@ from fleet.inventory.adapters import adapter_class, can
 from fleet.inventory.check_words import is_running, lines_of, scopes_of
 from fleet.inventory.ending_words import COLUMNS, ending_rows
 from fleet.inventory.health import Health, health_of
+from fleet.inventory.machines import register_machines
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.prices import Burn, burn, price_now
 from fleet.providers.base import Capability
@@ -120,6 +122,15 @@ def provider_account_pause(request: TeamRequest, pk: int) -> HttpResponse:
     paused = request.POST.get("paused") == "1"
     if pause_account(actor=Actor.of_page(request), account=account_of(request, pk), paused=paused):
         messages.success(request, _("Reading is paused.") if paused else _("Reading goes on."))
+    return redirect("provider_account", request.team.slug, pk)
+
+
+@require_POST
+@requires(Role.OPERATOR)
+def provider_account_register(request: TeamRequest, pk: int) -> HttpResponse:
+    count = register_machines(actor=Actor.of_page(request), account=account_of(request, pk))
+    said = ngettext("%(n)d machine is registered.", "%(n)d machines are registered.", count)
+    messages.success(request, said % {"n": count})
     return redirect("provider_account", request.team.slug, pk)
 
 

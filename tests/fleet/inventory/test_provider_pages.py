@@ -183,6 +183,33 @@ class TestAccount:
         assert "Verify and save" not in page
 
 
+class TestRegister:
+    @pytest.fixture
+    def rented(self, lab, provider, listed):
+        provider.machines = [listed("i-1"), listed("i-2")]
+        poll_account(account=lab, now=NOON)
+        return lab
+
+    def test_an_operator_registers_all_of_an_account_at_once(self, rented, bob, as_user, make_instance):
+        other = make_instance(managed=False)
+        assert "Register all 2" in as_user(bob).get(page_of(rented)).text
+        as_user(bob).post(f"{page_of(rented)}register/")
+        assert set(rented.instances.values_list("managed", flat=True)) == {True}
+        assert AuditEntry.objects.filter(action="instance.register", actor=bob).count() == 2
+        other.refresh_from_db()
+        assert not other.managed
+
+    def test_a_viewer_does_not(self, rented, vera, as_user):
+        assert "Register all" not in as_user(vera).get(page_of(rented)).text
+        assert as_user(vera).post(f"{page_of(rented)}register/").status_code == 403
+
+    def test_nor_does_charlie(self, rented, charlie, as_user):
+        for team in ("acme", "rival"):
+            address = page_of(rented).replace("acme", team)
+            assert as_user(charlie).post(f"{address}register/").status_code == 404
+        assert set(rented.instances.values_list("managed", flat=True)) == {False}
+
+
 class TestChecks:
     def test_the_page_asks_again_while_a_check_runs(self, lab, alice, as_user, asked):
         as_user(alice).post(f"{page_of(lab)}verify/")
