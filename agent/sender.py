@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 
@@ -26,7 +27,7 @@ _SAMPLES_PATH, _HEARTBEAT_PATH = "/ingest/v1/samples", "/ingest/v1/heartbeat"
 # A token that was refused may be accepted again (a team re-enrols, a backup is restored): keep everything, ask seldom
 _REFUSED_SECONDS = 300.0
 _MOST_RETRY_AFTER_SECONDS = 900.0
-# Two batches every tenth of a second empty a day's ring in about a quarter of an hour and leave the server room for others
+# Twenty batches a second empty a day's ring in under ten minutes and leave the server room for others
 _REPLAY_PAUSE_SECONDS = 0.05
 
 DONE, DROP, SPLIT, RETRY, SLOW = "done", "drop", "split", "retry", "slow"
@@ -66,6 +67,7 @@ class Sender(threading.Thread):
         self._obey = obey
         self._wake = threading.Event()
         self._stopping = False
+        self._stop_by = math.inf
         self._backoff = Backoff(first_seconds=2, most_seconds=120)
         self._not_before = 0.0
         self._next_heartbeat = 0.0
@@ -76,6 +78,7 @@ class Sender(threading.Thread):
 
     def stop(self, timeout_seconds: float) -> None:
         """Let what is being sent end, try the rest of the queue once, and come back in any case."""
+        self._stop_by = time.monotonic() + timeout_seconds
         self._stopping = True
         self._wake.set()
         self.join(timeout_seconds)
@@ -116,7 +119,7 @@ class Sender(threading.Thread):
 
     def send_queue(self) -> None:
         """Oldest first until the queue is empty or an answer says wait."""
-        while (batch := self._outbox.oldest()) is not None:
+        while time.monotonic() < self._stop_by and (batch := self._outbox.oldest()) is not None:
             answer = self._post(_SAMPLES_PATH, self._document(batch))
             if answer is None or not self._settled(batch, answer):
                 return

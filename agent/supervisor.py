@@ -8,7 +8,7 @@ import os
 import threading
 import time
 
-from agent import program
+from agent import __version__, program
 from agent.access_check import AccessCheck
 from agent.batching import Batcher
 from agent.clock import steady_seconds
@@ -63,6 +63,7 @@ class Supervisor:
         self._settings = settings
         self.updater: Updater | None = None
         self.updated = False
+        self._offered = __version__
 
     def run(self) -> None:
         """Until ``stop`` is called, from a signal or another thread."""
@@ -93,8 +94,15 @@ class Supervisor:
         self._report = _within(config.get("report_seconds"), _REPORT_RANGE, self._report)
         if isinstance(config.get("paused"), bool):
             self._paused_by_server = config["paused"]
+        self._note_version(config.get("agent_version"))
         if self.updater is not None:
             self.updater.consider(config)
+
+    def _note_version(self, offered: object) -> None:
+        """Told once for each version: whoever reads this log should know that another one is handed out."""
+        if isinstance(offered, str) and offered not in (self._offered, __version__):
+            self._offered = offered
+            log.info("the dashboard hands out version %.40s of the agent, this is %s", offered, __version__)
 
     def _tick(self) -> None:
         paused = self._paused_by_server or self._control.paused()
@@ -180,7 +188,8 @@ class Supervisor:
         self._access.stop()
         self._gpus.stop(_STOP_SECONDS / 2)
         self._sender.stop(_STOP_SECONDS / 2)
-        self._outbox.close()
+        if not self._sender.is_alive():
+            self._outbox.close()
 
 
 def _within(value: object, limits: tuple[float, float], otherwise: float) -> float:

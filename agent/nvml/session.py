@@ -26,6 +26,7 @@ class Session:
         self._known: dict[str, Identity] = {}
         self._lost: set[str] = set()
         self._xids = XidQueue()
+        self._registered: set[str] = set()
         self._look_at = 0.0
         self._turn = 0
         self._expected: int | None = None
@@ -69,8 +70,11 @@ class Session:
         self._known = {uuid: old for uuid, old in self._known.items() if old.mig_parent is None} | identities
         for handle, identity in found.devices:
             self._adopt(handle, identity)
-        if found.devices:
+        if set(identities) != self._registered:
+            # What the old set still holds is taken out first: registering anew throws it away
+            self._note_xids(events)
             self._xids.register(found.devices)
+            self._registered = set(identities)
         self.inventory = [self._known[uuid].row() for uuid in sorted(self._known, key=self._order)]
         self.detail = _described(found)
 
@@ -142,7 +146,8 @@ class Session:
             events.append(_event("process_list_unreliable", uuid, detail=detail))
         errors = sample.get("ecc_uncorrected")
         if isinstance(errors, (int, float)):
-            if errors > self._ecc.get(uuid, 0):
+            # Those from before this process began are in the figure; an event is what happens while it runs
+            if errors > self._ecc.get(uuid, errors):
                 events.append(_event("ecc_uncorrected", uuid, code=int(errors)))
             self._ecc[uuid] = errors
 

@@ -17,6 +17,27 @@ def test_two_equal_xids_are_two_events() -> None:
         assert session.sample()["events"] == []
 
 
+def test_an_xid_just_before_gpus_are_looked_for_again_is_not_lost() -> None:
+    library = FakeNvml("h100x8")
+    uuid = library.devices[5].said["uuid"]
+    with running(library) as session:
+        session.sample()
+        library.events.append((uuid, 48))
+        gone = library.devices.pop()
+        message = session.sample(after_seconds=120)
+        assert gone.said["uuid"] != uuid
+        assert [event["code"] for event in message["events"] if event["kind"] == "xid"] == [48]
+
+
+def test_errors_from_before_the_start_are_a_figure_not_an_event() -> None:
+    library = FakeNvml("h100")
+    library.devices[0].values["ecc.uncorrected"] = 5
+    with running(library) as session:
+        message = session.sample()
+        assert message["gpus"][0]["ecc_uncorrected"] == 5
+        assert kinds(message) == []
+
+
 def test_a_driver_without_events_is_sampled_all_the_same() -> None:
     library = FakeNvml("h100")
     library.fail["nvmlEventSetCreate", ""] = 3

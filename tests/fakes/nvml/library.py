@@ -250,7 +250,7 @@ class FakeNvml:
         reference._obj.contents = pynvml.struct_c_nvmlEventSet_t()
 
     def do_nvmlEventSetFree(self, _handle: Any) -> None:
-        """Nothing is kept."""
+        self.events.clear()
 
     def do_nvmlDeviceRegisterEvents(self, handle: Any, _kinds: Any, _set: Any) -> None:
         self._find(handle)
