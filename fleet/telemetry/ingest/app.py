@@ -11,7 +11,7 @@ from typing import Any
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.answers import Send, config_of, send_file, send_json, send_refusal
 from fleet.telemetry.ingest.body import BodyReader, ClientGoneError, Headers, Receive
-from fleet.telemetry.ingest.enrol import enrolled_answer, take_enrolment
+from fleet.telemetry.ingest.enrol import Door, enrolled_answer
 from fleet.telemetry.ingest.errors import (
     BadTokenError,
     NotFoundError,
@@ -42,6 +42,7 @@ class Ingest:
     def __init__(self) -> None:
         self._service: Service | None = None
         self._bodies = BodyReader()
+        self._door = Door()
         self._routes: dict[str, tuple[tuple[str, ...], Answer]] = {
             "/ingest/v1/samples": (("POST",), self._samples),
             "/ingest/v1/heartbeat": (("POST",), self._heartbeat),
@@ -107,7 +108,7 @@ class Ingest:
         token = _bearer(headers)
         decoded = await self._bodies.read(_ENROLMENTS, receive, headers)
         client = scope.get("client")
-        enrolled = await take_enrolment(token, decoded.value, ip_address=client[0] if client else None)
+        enrolled = await self._door.enrol(token, decoded.value, ip_address=client[0] if client else None)
         agent = await service.agents.find(enrolled.token.secret)
         if agent is not None:
             await take_facts(service.pool, agent, decoded.value)

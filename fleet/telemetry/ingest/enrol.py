@@ -10,11 +10,35 @@ from django.utils import timezone
 from fleet.telemetry.enrolment import Claim, Enrolled, MachineTaken, TokenNotValid, enrol_machine
 from fleet.telemetry.ingest.answers import config_json
 from fleet.telemetry.ingest.bundle import AgentFile
-from fleet.telemetry.ingest.errors import BadTokenError, TakenError, UnavailableError
+from fleet.telemetry.ingest.errors import BadTokenError, BusyError, TakenError, UnavailableError
 from fleet.telemetry.sanitise import clean, clean_map
 from fleet.telemetry.wire import Enrolment
 
+# Enrolments run in the thread that pages use too; a flood of made-up tokens must leave it to them.
+MAX_WAITING = 16
+ENROLMENT_PREFIX = "rre_"
+TOKEN_MAX_LENGTH = 100
+
 _encode = msgspec.json.Encoder().encode
+
+
+class Door:
+    """Lets enrolments through to the database, only so many at a time."""
+
+    def __init__(self) -> None:
+        self._waiting = 0
+
+    async def enrol(self, secret: str, body: Enrolment, *, ip_address: str | None) -> Enrolled:
+        """Raises BadTokenError, TakenError, BusyError or UnavailableError."""
+        if not secret.startswith(ENROLMENT_PREFIX) or len(secret) > TOKEN_MAX_LENGTH:
+            raise BadTokenError("This is no enrolment token. Make one in Settings, Agents.")
+        if self._waiting >= MAX_WAITING:
+            raise BusyError("Too many machines enrol at once. Try again later.")
+        self._waiting += 1
+        try:
+            return await take_enrolment(secret, body, ip_address=ip_address)
+        finally:
+            self._waiting -= 1
 
 
 def claim_of(body: Enrolment, *, ip_address: str | None) -> Claim:

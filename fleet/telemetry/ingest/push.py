@@ -55,6 +55,9 @@ class Publisher:
                 self._away = False
             except (RedisError, OSError) as error:
                 self._note_away(error)
+            except Exception:
+                # The pages after this one must still be told.
+                logger.exception("Live pages could not be told of a commit")
 
     async def close(self) -> None:
         await self._redis.aclose()

@@ -54,7 +54,9 @@ class Service:
         await self.pool.close()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work))
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(_report)
+        self._tasks.append(task)
 
     async def _prepare_days(self) -> None:
         # Beat keeps the days; a web process that starts before it must not wait for that.
@@ -68,3 +70,9 @@ class Service:
         except UnavailableError as error:
             # Tried again, and answered with the reason, whenever somebody asks for the file.
             logger.warning("%s", error.detail)
+
+
+def _report(task: asyncio.Task[Any]) -> None:
+    """None of them should end by itself; one that did must not do so unseen."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("%s has ended: %r", task.get_coro(), error, exc_info=error)

@@ -25,7 +25,7 @@ WINDOW_SECONDS = 0.05
 GROUP_MAX_ROWS = 2_500
 # While the database works on one group, the next one is made ready and sent on another connection.
 GROUPS_AT_ONCE = 2
-QUEUE_MAX_ROWS = 200_000
+QUEUE_MAX_ROWS = 100_000
 QUEUE_MAX_BATCHES = 4_096
 
 

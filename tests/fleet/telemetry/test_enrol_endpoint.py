@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import zipfile
@@ -12,6 +13,7 @@ from asgiref.sync import sync_to_async
 from fleet.inventory.models import GPU
 from fleet.teams.audit import Actor
 from fleet.telemetry.enrolment import create_enrolment_token
+from fleet.telemetry.ingest import enrol as enrol_module
 from fleet.telemetry.ingest.bundle import fill_installer
 from fleet.telemetry.ingest.errors import UnavailableError
 from fleet.telemetry.models import Agent
@@ -69,6 +71,13 @@ async def test_refusals_have_their_own_codes(http, secret, make_instance):
     assert (await enrol(http, own, machine_id="m7")).status_code == 201
     taken = await enrol(http, own, machine_id="m8")
     assert (taken.status_code, taken.json()["error"]) == (409, "taken")
+
+
+async def test_a_flood_of_enrolments_is_held_off(http, secret, monkeypatch):
+    monkeypatch.setattr(enrol_module, "MAX_WAITING", 2)
+    answers = await asyncio.gather(*[enrol(http, f"rre_made-up-{number}") for number in range(6)])
+    assert sorted(answer.status_code for answer in answers) == [401, 401, 429, 429, 429, 429]
+    assert (await enrol(http, secret)).status_code == 201
 
 
 async def test_an_agents_token_does_not_enrol(http, reporter):
