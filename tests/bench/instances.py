@@ -8,11 +8,14 @@ so without a network, after one warming request. Medians of several requests: by
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import statistics
 import sys
 import time
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from tests.bench.ingest import servers
@@ -31,64 +34,61 @@ PAGES = {
 
 
 def seed() -> None:
-    from datetime import timedelta
-    from decimal import Decimal
-
+    """The fleet a little ahead of now, so that nothing falls silent while it is measured."""
     from django.utils import timezone
 
-    from fleet.inventory.models import GPU, Instance, ProviderAccount
-    from fleet.teams.models import Membership, Project, Role, Team, User
-    from fleet.telemetry.models import Agent, GpuLatest, HostLatest
+    now = timezone.now() + timedelta(seconds=55)
+    machines = _machines(now)
+    _gpus(machines, now)
+    from fleet.telemetry.models import Agent, HostLatest
 
-    now = timezone.now() + timedelta(seconds=30)
+    Agent.objects.bulk_create(
+        Agent(instance=machine, token_hash=f"t{machine.pk}", prefix="rra_", heartbeat_at=now) for machine in machines
+    )
+    HostLatest.objects.bulk_create(
+        HostLatest(instance=machine, sampled_at=now, received_at=now, cpu_percent=20) for machine in machines
+    )
+
+
+def _machines(now: datetime) -> list[Any]:
+    from fleet.inventory.models import Instance, ProviderAccount
+    from fleet.teams.models import Membership, Project, Role, Team, User
+
     team = Team.objects.create(name="Acme", slug="acme")
     user = User.objects.create_user("anna", password="correct horse")
     Membership.objects.create(team=team, user=user, role=Role.ADMIN)
     project = Project.objects.create(team=team, name="Vision", slug="vision")
     accounts = [ProviderAccount.objects.create(team=team, kind="seed", name=f"Account {n}") for n in range(6)]
-    machines = Instance.objects.bulk_create(
+    common = {"team": team, "project": project, "owner": user, "state": "running", "billing": "full", "priced_at": now}
+    return Instance.objects.bulk_create(
         Instance(
-            team=team,
             account=accounts[number % 6],
             external_id=f"i-{number}",
             name=f"train-{number:04}",
-            state="running",
-            billing="full",
             gpu_model=("H100 SXM", "A100 SXM")[number % 2],
             gpu_count=GPUS,
             price_per_hour=Decimal("21.52"),
-            priced_at=now,
-            project=project,
-            owner=user,
+            **common,
         )
         for number in range(MACHINES)
     )
+
+
+def _gpus(machines: list[Any], now: datetime) -> None:
+    from fleet.inventory.models import GPU
+    from fleet.telemetry.models import GpuLatest
+
     gpus = GPU.objects.bulk_create(
         GPU(instance=machine, uuid=f"GPU-{machine.pk}-{index}", index=index, name="NVIDIA H100 80GB HBM3")
         for machine in machines
         for index in range(GPUS)
     )
-    Agent.objects.bulk_create(
-        Agent(instance=machine, token_hash=f"t{machine.pk}", prefix="rra_", heartbeat_at=now) for machine in machines
-    )
-    HostLatest.objects.bulk_create(
-        HostLatest(instance=m, sampled_at=now, received_at=now, cpu_percent=20) for m in machines
-    )
     process = {"pid": 48_211, "name": "python", "memory_bytes": 60 << 30, "resolved": True}
+    common = {"sampled_at": now, "received_at": now, "power_watts": 600.0, "process_count": 1, "processes": [process]}
+    memory = {"memory_used_bytes": 60 << 30, "memory_total_bytes": 80 << 30}
+    work, idle = {"utilization_percent": 97.0, "sm_activity": 0.8}, {"utilization_percent": 0.0, "sm_activity": 0.0}
     GpuLatest.objects.bulk_create(
-        GpuLatest(
-            gpu=gpu,
-            sampled_at=now,
-            received_at=now,
-            utilization_percent=0.0 if gpu.pk % 11 == 0 else 97.0,
-            sm_activity=0.0 if gpu.pk % 11 == 0 else 0.8,
-            memory_used_bytes=60 << 30,
-            memory_total_bytes=80 << 30,
-            power_watts=600.0,
-            process_count=1,
-            processes=[process],
-        )
-        for gpu in gpus
+        GpuLatest(gpu=gpu, **(idle if gpu.pk % 11 == 0 else work), **memory, **common) for gpu in gpus
     )
 
 
@@ -138,6 +138,9 @@ def main() -> int:
         from django.conf import settings
         from django.core.management import call_command
 
+        from config.web import GC_THRESHOLDS
+
+        gc.set_threshold(*GC_THRESHOLDS)
         settings.ALLOWED_HOSTS = ["testserver"]
         call_command("migrate", verbosity=0)
         seed()
