@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import re
 import shutil
 import signal
@@ -26,6 +28,7 @@ from config.embedded.processes import started_at
 # Everything starts for real, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(400)
 
+PATIENCE_SECONDS = 200.0
 PASSWORD = "correct horse battery"
 # What tests set for themselves; a fresh machine has none of it.
 OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL", "CELERY_BROKER_URL", "SECRET_KEY", "CREDENTIAL_KEYS")
@@ -58,7 +61,7 @@ class Run:
     def said(self) -> str:
         return "".join(self.lines)
 
-    def wait_for(self, condition: Callable[[], object], *, seconds: float = 200) -> None:
+    def wait_for(self, condition: Callable[[], object], *, seconds: float = PATIENCE_SECONDS) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, self.said
@@ -76,8 +79,8 @@ class Run:
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        status = self.process.wait(60)
-        self.reader.join(60)
+        status = self.process.wait(PATIENCE_SECONDS)
+        self.reader.join(PATIENCE_SECONDS)
         return status
 
 
@@ -128,14 +131,14 @@ def works_since(moment: float, health: httpx.Response | None) -> bool:
 
 def refused(home: Path, port: int) -> tuple[int, str]:
     run = Run(home, port)
-    status = run.process.wait(60)
-    run.reader.join(60)
+    status = run.process.wait(PATIENCE_SECONDS)
+    run.reader.join(PATIENCE_SECONDS)
     return status, run.said
 
 
 def sign_in(url: str) -> str:
     """The page that the first admin comes to."""
-    with httpx.Client(base_url=url) as browser:
+    with httpx.Client(base_url=url, timeout=60) as browser:
         browser.get("/login/")
         form = {"username": "admin", "password": PASSWORD, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
         return browser.post("/login/", data=form, follow_redirects=True).url.path
@@ -152,8 +155,11 @@ def home() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    """A free port that no outgoing connection will be given meanwhile: below the ephemeral ones."""
+    for candidate in random.sample(range(20_000, 30_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", candidate)):
+            return candidate
+    pytest.fail("no port is free")
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +177,12 @@ def first(chosen_home: Path, port: int) -> tuple[Run, Seen]:
     try:
         run.wait_until_up()
         run.wait_for(lambda: count(chosen_home, "host_latest") == 1)
-        return run, look_at(run, chosen_home, port)
-    finally:
-        run.end(signal.SIGKILL)
+        seen = look_at(run, chosen_home, port)
+    except BaseException:
+        run.end()
+        raise
+    run.end(signal.SIGKILL)
+    return run, seen
 
 
 @pytest.fixture(scope="module")
@@ -189,10 +198,12 @@ def seen(first: tuple[Run, Seen]) -> Seen:
 @pytest.fixture(scope="module")
 def second(killed: Run, chosen_home: Path, port: int) -> Iterator[Run]:
     run = Run(chosen_home, port)
-    run.wait_until_up()
-    yield run
-    if run.process.poll() is None:
-        run.end()
+    try:
+        run.wait_until_up()
+        yield run
+    finally:
+        if run.process.poll() is None:
+            run.end()
 
 
 class TestFirstRun:
