@@ -53,6 +53,7 @@ def membership_in(*, user: User | AnonymousUser, slug: str) -> Membership | None
     found = Membership.objects.select_related("team").filter(user=user, team__slug=slug).first()
     if found:
         return found
+    # Not saved: nobody is a member of the sandbox, so nobody can be removed from it or become its admin.
     sandbox = Team.objects.filter(slug=slug, is_sandbox=True).first()
     return Membership(team=sandbox, user=user, role=Role.VIEWER) if sandbox else None
 
@@ -81,6 +82,7 @@ def session_still_valid(*, session_key: str, slug: str) -> bool:
 
     For connections that outlive a request. A changed password ends them too, as it ends the session.
     """
+    # Django's own reading of a session, so that its expiry and the hash of the password count here as on a page.
     request = HttpRequest()
     request.session = SessionStore(session_key)
     return membership_in(user=get_user(request), slug=slug) is not None

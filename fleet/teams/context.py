@@ -11,6 +11,7 @@ from fleet.teams.models import Membership, Role
 
 def page_frame(request: HttpRequest) -> dict[str, Any]:
     """What base.html draws around every page of a team: rail, strip, team switch."""
+    # Pages of errors are drawn for requests that no middleware of ours has seen.
     team = getattr(request, "team", None)
     if team is None:
         return {}

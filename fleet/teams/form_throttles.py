@@ -44,6 +44,7 @@ def throttled(form: str, rate: str) -> Callable[[View], View]:
 
 
 def slow_down(request: HttpRequest, wait_seconds: float | None) -> HttpResponseBase:
+    # None where the count was taken back meanwhile.
     seconds = ceil(wait_seconds or 1)
     response = render(request, "429.html", {"seconds": seconds}, status=429)
     response.headers["Retry-After"] = str(seconds)

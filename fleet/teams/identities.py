@@ -85,6 +85,7 @@ def take_over(user: User, vouched: Vouched, ip_address: str | None) -> None:
 
 
 def create_person(vouched: Vouched, ip_address: str | None) -> User:
+    # An address that the provider does not vouch for could be anybody's; it would sign in by it.
     email = vouched.email if vouched.email_verified else ""
     user = User.objects.create_user(free_username(vouched), email, first_name=vouched.name[:150])
     record(
@@ -114,6 +115,7 @@ def follow_groups(*, actor: Actor, user: User, groups: frozenset[str], rules: li
         before = given[rule.team_slug]
         if rule.group in groups and (before is None or before.rank < rule.role.rank):
             given[rule.team_slug] = rule.role
+    # A rule for a team that does not exist yet waits until somebody makes it.
     for team in Team.objects.filter(slug__in=given, is_sandbox=False):
         give_role(actor=actor, user=user, team=team, role=given[team.slug])
 
@@ -135,6 +137,7 @@ def parse_rules(words: list[str]) -> list[GroupRole]:
 
 
 def parse_rule(word: str) -> GroupRole:
+    # From the right: names of groups in a directory may hold "=" themselves (cn=gpu,dc=lab).
     group, _equals, place = word.rpartition("=")
     team_slug, _colon, role = place.partition(":")
     if not (group and team_slug and role in Role):

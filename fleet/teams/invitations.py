@@ -68,6 +68,7 @@ def accept_invitation(*, actor: Actor, invitation: Invitation, now: datetime) ->
     assert user is not None
     if Membership.objects.filter(team=invitation.team, user=user).exists():
         raise Taken(_("You are in this team already. The link still works for somebody else."))
+    # Compare and set: of two who accept at the same moment, the second changes no row.
     still_open = Invitation.objects.filter(pk=invitation.pk, accepted_at=None, revoked_at=None, expires_at__gt=now)
     if not still_open.update(accepted_at=now, accepted_by=user):
         raise InvitationUnusable(_("This invitation was used or withdrawn. Ask for a new one."))
@@ -88,6 +89,7 @@ def register_invited(
     if User.objects.filter(username__iexact=username).exists():
         raise Taken(_("This user name is taken. Choose another."))
     validate_password(password, User(username=username, email=email))
+    # Two may ask for the same name between the check and the insert; the database decides.
     try:
         with transaction.atomic():
             user = User.objects.create_user(username, email, password)

@@ -60,6 +60,7 @@ def lock_role(membership: Membership) -> Role | None:
 def keep_an_admin(membership: Membership, old: Role, new: Role | None) -> None:
     if old != Role.ADMIN or new == Role.ADMIN:
         return
+    # Whoever cannot sign in cannot manage anything.
     others = Membership.objects.filter(team=membership.team, role=Role.ADMIN, user__is_active=True)
     if not others.exclude(pk=membership.pk).exists():
         raise LastAdmin(_("A team needs an admin. Make somebody else an admin first."))

@@ -38,6 +38,7 @@ class TeamMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # Views never see the slug: what they may touch is `request.team`.
         slug = kwargs.pop("team_slug", None)
         if slug is None or not request.user.is_authenticated:
             return

@@ -57,6 +57,7 @@ def discover() -> dict[str, Any]:
     if found is None:
         address = settings.OIDC_ISSUER.rstrip("/") + "/.well-known/openid-configuration"
         found = httpx.get(address, timeout=settings.OIDC_TIMEOUT).raise_for_status().json()
+        # Must be the same to the letter, or another provider's document could be slipped in (Discovery 1.0, 4.3).
         if found.get("issuer") != settings.OIDC_ISSUER:
             raise SuspiciousOperation(
                 f"The provider calls itself {found.get('issuer')!r}, not {settings.OIDC_ISSUER!r}"
@@ -79,6 +80,7 @@ class OpenIDBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the lib
         self.OIDC_RP_CLIENT_ID = settings.OIDC_RP_CLIENT_ID
         self.OIDC_RP_CLIENT_SECRET = settings.OIDC_RP_CLIENT_SECRET
         self.OIDC_RP_SIGN_ALGO = settings.OIDC_RP_SIGN_ALGO
+        # Keys come from the provider's published set, where it can change them without us.
         self.OIDC_RP_IDP_SIGN_KEY = None
 
     def __getattr__(self, name: str) -> Any:
@@ -110,6 +112,7 @@ class OpenIDBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the lib
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
         """Raises TeamsError where the person has no account, or a team would lose its last admin."""
         claims = self.get_userinfo(access_token, id_token, payload)
+        # The access token is not bound to the identity token; a mixed-up pair must not sign in the wrong person (5.3.2).
         if claims.get("sub") != payload["sub"]:
             raise SuspiciousOperation("The provider answers about somebody else")
         vouched = vouched_by(

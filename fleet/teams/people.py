@@ -70,6 +70,7 @@ def update_profile(
         "time_zone": time_zone,
         "hides_sandbox": not shows_sandbox,
     }
+    # An account made elsewhere may keep first and last name apart; a form that was sent unchanged must not join them.
     if name == user.get_full_name():
         del new["first_name"], new["last_name"]
     write_changes(actor, user, new)
@@ -126,6 +127,7 @@ def close_account(*, actor: Actor, user: User) -> None:
 
     Raises LastAdmin, and nothing is changed then.
     """
+    # One team after the other in one transaction: where one of them would lose its last admin, all stay.
     for membership in Membership.objects.filter(user=user).select_related("team", "user"):
         remove_member(actor=actor, membership=membership)
     user.is_active = False

@@ -27,6 +27,7 @@ class SessionStore(DatabaseStore):
         row: BrowserSession = super().create_model_instance(data)  # type: ignore[assignment,arg-type]
         if user_id := data.get(SESSION_KEY):
             sign_in = data.get(SIGN_IN, {})
+            # Copied into columns, because the session's own data is signed text that no query can look into.
             row.user_id = int(user_id)
             row.signed_in_at = datetime.fromisoformat(sign_in["at"]) if "at" in sign_in else None
             row.ip_address = sign_in.get("ip_address")

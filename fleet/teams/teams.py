@@ -42,6 +42,7 @@ def update_team(*, actor: Actor, team: Team, name: str, currency: str) -> None:
 
 def free_team_slug(name: str) -> str:
     """An address that nobody has: the name in ASCII, numbered where it is taken; a Chinese name becomes team-2, team-3, …"""
+    # Ten characters are left for the number.
     base = slugify(name)[:50] or "team"
     taken = set(Team.objects.filter(slug__startswith=base).values_list("slug", flat=True)) | RESERVED_SLUGS
     return next(slug for slug in numbered(base) if slug not in taken)

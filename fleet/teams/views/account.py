@@ -101,6 +101,7 @@ def set_password(request: PersonRequest, form: PasswordForm) -> bool:
     except ValidationError as error:
         form.add_error("new", error)
         return False
+    # The session is bound to a hash of the password; without this, its own browser would be signed out, too.
     update_session_auth_hash(request, user)
     return True
 

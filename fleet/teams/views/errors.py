@@ -25,6 +25,7 @@ def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse
 
 def locked_out(request: HttpRequest, *_args: Any) -> HttpResponse:
     """Too many wrong passwords for this name from this address; says when the lock ends."""
+    # django-axes hands the credentials over only in its synchronous half; the request carries them in both.
     credentials = getattr(request, "axes_credentials", None)
     attempts = AxesProxyHandler.get_implementation().get_user_attempts(request, credentials)
     last = max((found for query in attempts if (found := query.aggregate(at=Max("attempt_time"))["at"])), default=None)

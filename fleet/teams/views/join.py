@@ -68,6 +68,7 @@ def join_new(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     user = register(request, invitation, form)
     if user is None:
         return draw(request, invitation, form, status=422)
+    # The new person proved the password by choosing it; several backends are there, so one is named.
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
     return enter(request, invitation)
 

@@ -103,6 +103,7 @@ def end_membership(request: TeamRequest, membership: Membership, back_to: str) -
     except TeamsError as error:
         messages.error(request, str(error))
         return redirect(back_to, request.team.slug)
+    # Whoever left sees nothing of this team any more.
     return redirect("home") if membership.user_id == request.user.pk else redirect(back_to, request.team.slug)
 
 

@@ -29,6 +29,7 @@ class SignIn(LoginView):
         return response
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        # Not 200: scripts and password managers can tell that nobody was signed in.
         return self.render_to_response(self.get_context_data(form=form), status=422)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -44,6 +45,7 @@ class SignIn(LoginView):
         """Says the same for a name that nobody has: who has an account here is not told."""
         if "username" in form.errors or "password" in form.errors:
             return _("Fill in user name and password.")
+        # Counted by django-axes while it refused; absent where it did not count (an empty form).
         tried = getattr(self.request, "axes_failures_since_start", None)
         message = _("That name and password do not fit together.")
         if tried is None:
