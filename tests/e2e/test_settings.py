@@ -12,14 +12,16 @@ from fleet.teams.audit import Actor
 from fleet.teams.models import Membership, Role, Scope, Team, User
 from fleet.teams.tokens import create_token
 
+from .waiting import connected
+
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
 TABS = ("", "members/", "projects/", "tokens/", "audit/")
 
 
 @pytest.fixture
-def team() -> Team:
-    return Team.objects.create(name="Acme", slug="acme")
+def team(acme: Team) -> Team:
+    return acme
 
 
 @pytest.fixture
@@ -63,6 +65,22 @@ def test_a_question_before_a_loss_is_answered_by_keyboard(server, open_context, 
     page.keyboard.press("Enter")
     expect(page.get_by_text("bob@example.org")).to_have_count(0)
     assert not Membership.objects.filter(user__username="bob").exists()
+
+
+def test_who_is_removed_while_looking_hears_and_sees_nothing_more(server, open_context, alice, member, make_instance):
+    make_instance(gpus=1)
+    looking = open_context(member("bob", Role.OPERATOR)).new_page()
+    looking.goto("/t/acme/instances/")
+    connected(looking)
+    page = open_context(alice).new_page()
+    page.goto("/t/acme/settings/members/")
+    page.get_by_role("button", name="Remove…").click()
+    page.get_by_role("button", name="Remove from the team").click()
+    connected(looking, "off")
+    looking.reload()
+    expect(looking.get_by_role("heading", name="There is nothing at this address")).to_be_visible()
+    # The browser itself calls an answer of 404 an error.
+    open_context.complaints.clear()
 
 
 def test_keeping_changes_nothing(server, open_context, alice, member):
