@@ -84,18 +84,24 @@ class Sender(threading.Thread):
         self.join(timeout_seconds)
 
     def run(self) -> None:
-        while not self._stopping:
-            now = time.monotonic()
-            if now >= self._next_heartbeat:
-                self._next_heartbeat = now + HEARTBEAT_SECONDS
-                self.send_heartbeat()
-            if now >= self._not_before:
+        try:
+            while not self._stopping:
+                self._round()
+                self._wake.wait(self._idle_seconds(time.monotonic()))
+                self._wake.clear()
+            if time.monotonic() >= self._not_before:
                 self.send_queue()
-            self._wake.wait(self._idle_seconds(time.monotonic()))
-            self._wake.clear()
-        if time.monotonic() >= self._not_before:
+        finally:
+            self._dashboard.close()
+
+    def _round(self) -> None:
+        """What is due now."""
+        now = time.monotonic()
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + HEARTBEAT_SECONDS
+            self.send_heartbeat()
+        if now >= self._not_before:
             self.send_queue()
-        self._dashboard.close()
 
     def _idle_seconds(self, now: float) -> float:
         due = self._next_heartbeat

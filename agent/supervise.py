@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # sysexits.h, EX_CONFIG: the service unit does not start such an agent again
 EXIT_CONFIGURATION = 78
+EXIT_FAILED = 1
 
 log = logging.getLogger("rackrent")
 
@@ -70,7 +71,7 @@ def main(words: list[str]) -> int:
     supervisor.run()
     if supervisor.updated:
         _start_again(options)
-    return 0
+    return EXIT_FAILED if supervisor.failed else 0
 
 
 def dashboard_of(settings: Settings) -> Connect:

@@ -63,6 +63,7 @@ class Supervisor:
         self._settings = settings
         self.updater: Updater | None = None
         self.updated = False
+        self.failed = False
         self._offered = __version__
 
     def run(self) -> None:
@@ -77,7 +78,15 @@ class Supervisor:
             # On a fixed grid; times that a suspended machine slept through are left out, not made up for
             due = max(due + self._interval * self._thrift.factor, time.monotonic())
             self._stopping.wait(due - time.monotonic())
+            self._check_sender()
         self._finish()
+
+    def _check_sender(self) -> None:
+        """Without its thread nothing is sent: end, so that whoever started the agent starts it again."""
+        if not self._sender.is_alive() and not self._stopping.is_set():
+            log.error("the sending thread has ended; its error is above")
+            self.failed = True
+            self._stopping.set()
 
     def stop(self) -> None:
         self._stopping.set()

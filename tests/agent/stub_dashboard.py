@@ -22,9 +22,13 @@ class _Server(ThreadingHTTPServer):
 
 
 class StubDashboard:
-    """``answers`` is a queue of (status, body, headers) for the samples path; when it is empty, 200."""
+    """``answers`` is a queue of (status, body, headers) for the samples path; when it is empty, 200.
 
-    def __init__(self, certificate: tuple[Path, Path] | None = None) -> None:
+    ``idle_seconds``: after so long without a request a connection is closed, as real servers do.
+    """
+
+    def __init__(self, certificate: tuple[Path, Path] | None = None, idle_seconds: float | None = None) -> None:
+        self.idle_seconds = idle_seconds
         self.samples: list[dict[str, Any]] = []
         self.heartbeats: list[dict[str, Any]] = []
         self.enrolments: list[dict[str, Any]] = []
@@ -85,6 +89,7 @@ class StubDashboard:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            timeout = stub.idle_seconds
 
             def setup(self) -> None:
                 stub.connections += 1

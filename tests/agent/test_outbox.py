@@ -147,6 +147,37 @@ def test_a_disk_that_takes_no_more_is_replaced_by_memory_with_nothing_lost(
     assert drain(outbox) == [1, 2]
 
 
+def test_a_disk_that_fails_while_a_batch_is_acknowledged_ends_nothing(outbox: Outbox) -> None:
+    add(outbox, 1)
+    add(outbox, 2)
+    batch = outbox.oldest()
+    assert batch is not None
+    outbox._database.execute("PRAGMA query_only = ON")
+    outbox.remove(batch.seq)
+    assert outbox.in_memory
+    assert drain(outbox) == [2]
+
+
+def test_a_batch_that_cannot_be_unpacked_is_dropped_and_the_next_is_sent(outbox: Outbox) -> None:
+    add(outbox, 1)
+    add(outbox, 2)
+    with outbox._database:
+        outbox._database.execute("UPDATE batch SET body = x'00' WHERE seq = 1")
+    assert drain(outbox) == [2]
+    assert outbox.dropped() == 1
+
+
+def test_the_journal_of_a_damaged_file_is_not_played_into_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "outbox.sqlite3"
+    path.write_bytes(b"this is no database" * 500)
+    (tmp_path / "outbox.sqlite3-wal").write_bytes(b"an old journal")
+    box = Outbox(str(path))
+    add(box, 1)
+    assert drain(box) == [1]
+    assert (tmp_path / "outbox.sqlite3.damaged-wal").read_bytes() == b"an old journal"
+    box.close()
+
+
 def test_a_directory_that_cannot_be_written_means_memory(tmp_path: Path) -> None:
     box = Outbox(str(tmp_path / "missing" / "outbox.sqlite3"))
     assert box.in_memory

@@ -213,6 +213,21 @@ def test_what_was_gathered_is_sent_at_the_end(running: Running) -> None:
     assert running.stub.samples[-1]["events"][-1]["detail"] == "the last one"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_agent_that_cannot_send_any_more_ends_to_be_started_again(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.more(running.gpu_samples)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(running.supervisor._sender, "send_heartbeat", broken)
+    running.thread.join(20)
+    assert not running.thread.is_alive()
+    assert running.supervisor.failed
+
+
 def test_status_is_of_a_process_that_lives(tmp_path: Path) -> None:
     control = Control(str(tmp_path))
     assert control.status() == {}

@@ -83,7 +83,8 @@ def main() -> int:
 def measure(directory: Path, seconds: float, python: str, port: int) -> dict[str, Any]:
     """Both programs over the same ``seconds``."""
     certificate, key = write_certificate(directory)
-    dashboard = StubDashboard(certificate=(certificate, key))
+    # uvicorn closes a connection after 5 s without a request, so that the agent pays for a handshake with every post
+    dashboard = StubDashboard(certificate=(certificate, key), idle_seconds=5)
     dashboard.config = {"interval_seconds": INTERVAL_SECONDS, "report_seconds": 10, "paused": False}
     agent = Watched(start_agent(directory, dashboard, certificate, python))
     exporter = Watched(start_exporter(port))
