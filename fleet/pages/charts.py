@@ -59,6 +59,8 @@ class Chart:
     factor: float = 1.0
     # Where the figures are large: from which stored value on, and the coarser unit with its factor.
     large: tuple[float, str, float] | None = None
+    # How the page's script writes a figure: "rate" and "bytes" choose their unit by size, else the axis's unit is used.
+    measure: str = ""
     per_gpu: bool = False
     top: float | None = None
     optional: bool = False
@@ -97,6 +99,7 @@ CHARTS = (
         bytes_text,
         " GiB",
         factor=1 / GIB,
+        measure="bytes",
         per_gpu=True,
     ),
     Chart(
@@ -136,6 +139,7 @@ CHARTS = (
         " MB/s",
         factor=1e-6,
         large=(1e9, " GB/s", 1e-9),
+        measure="rate",
     ),
     Chart(
         "network",
@@ -148,6 +152,7 @@ CHARTS = (
         " MB/s",
         factor=1e-6,
         large=(1e9, " GB/s", 1e-9),
+        measure="rate",
     ),
     Chart(
         "cpu",
@@ -164,6 +169,7 @@ CHARTS = (
         bytes_text,
         " GiB",
         factor=1 / GIB,
+        measure="bytes",
     ),
 )
 
@@ -233,6 +239,7 @@ class Drawn:
             "step": self.bucket_seconds,
             "unit": unit,
             "factor": factor,
+            "measure": chart.measure,
             "top": chart.top,
             "traces": [
                 {

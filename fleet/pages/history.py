@@ -64,22 +64,23 @@ def _judge(
     readings = gpus.values.get(gpu_id or 0, {})
     waits = hosts.values.get(instance.pk, {})
     judged: list[GpuState | None] = []
+    began = False
     for number, start in enumerate(gpus.starts):
         end = start + timedelta(seconds=gpus.bucket_seconds)
         values = {name: column[number] for name, column in readings.items()}
         # Hosts may be read at another interval, and then lie on a grid of their own.
         other = min(int((start - hosts.starts[0]).total_seconds() // hosts.bucket_seconds), len(hosts.starts) - 1)
         values |= {name: column[max(other, 0)] for name, column in waits.items()}
-        judged.append(_judge_bucket(instance, start, end, values, log))
+        # An agent may have sent what it gathered before the provider's first listing.
+        began = began or end > instance.first_seen_at or values.get("utilization_percent") is not None
+        judged.append(_judge_bucket(instance, start, end, values, log) if began else None)
     return judged
 
 
 def _judge_bucket(
     instance: Instance, start: datetime, end: datetime, values: dict[str, float | None], log: PowerLog | None
-) -> GpuState | None:
+) -> GpuState:
     seen = values.get("utilization_percent") is not None
-    if not seen and end <= instance.first_seen_at:
-        return None
     powered = log.powered_at(start) if log and not seen else None
     if powered is None and not seen and instance.state in OFF and instance.state_since <= start:
         powered = False

@@ -13,7 +13,7 @@ from functools import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from fleet.formats import UNKNOWN, brief_duration_text, duration_text, money_text
+from fleet.formats import UNKNOWN, brief_duration_text, duration_text, money_text, sign_of
 from fleet.inventory.models import Instance
 from fleet.inventory.prices import price_now
 from fleet.providers.registry import adapters
@@ -140,6 +140,10 @@ class MachineView:
     @cached_property
     def idle_price(self) -> Decimal | None:
         return self.share(IDLE_MONEY)
+
+    @property
+    def currency_sign(self) -> str:
+        return sign_of(self.instance.currency)
 
     @property
     def price_text(self) -> str:

@@ -94,11 +94,11 @@ export function gapsOf(moments, step, start, end) {
   return gaps.filter(([from, to]) => to > from);
 }
 
-/** One trace that hatches the gaps from edge to edge. */
-export function gapTrace(gaps, bottom, top) {
+/** One trace that hatches gaps from edge to edge, [from, to] each; where rows have gaps of their own, [from, to, bottom, top]. */
+export function gapTrace(gaps, low, high) {
   const x = [];
   const y = [];
-  for (const [from, to] of gaps) {
+  for (const [from, to, bottom = low, top = high] of gaps) {
     const [a, b] = [wallClock(from), wallClock(to)];
     x.push(a, b, b, a, a, null);
     y.push(bottom, bottom, top, top, bottom, null);

@@ -14,6 +14,17 @@ let charts = new Map();
 let lastSample = Number(page.dataset.read || 0);
 
 const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+const UNITS = {
+  rate: [1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]],
+  bytes: [1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]],
+};
+
+/** A stored value as fleet/formats.py writes it: rates and bytes in the unit that suits them. */
+function scaled(value, measure) {
+  const [base, units] = UNITS[measure];
+  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(base))));
+  return `${step ? short(value / base ** step) : Math.round(value)} ${units[step]}`;
+}
 
 /** One chart: its figures as points by line, and how they are drawn. */
 class Chart {
@@ -71,7 +82,7 @@ class Chart {
     this.points = this.points.map((points) => points.filter(([at]) => at >= start - this.data.step));
     const gaps = gapsOf(this.moments, this.data.step, start, end);
     this.#drawLines(gaps, start, end);
-    if (this.heat) this.#drawHeat(gaps, start, end);
+    if (this.heat) this.#drawHeat(start, end);
     this.gapCount = gaps.length;
     this.drawn = true;
   }
@@ -94,7 +105,7 @@ class Chart {
     window.Plotly.react(this.line, [gapTrace(gaps, 0, this.top), ...lines], layout, CONFIG);
   }
 
-  #drawHeat(gaps, start, end) {
+  #drawHeat(start, end) {
     const rows = this.data.traces.map((trace, number) => ({ trace, number })).filter(({ number }) => this.shown(number));
     const { step } = this.data;
     const first = Math.floor(start / step) * step;
@@ -120,6 +131,9 @@ class Chart {
       customdata: z.map((row, number) => row.map(() => escapeText(rows[number].trace.name))),
       hovertemplate: "%{customdata}, %{x|%H:%M}: %{z:.0f}%<extra></extra>",
     };
+    const gaps = rows.flatMap(({ number }, row) =>
+      gapsOf(this.points[number].map(([at]) => at), step, start, end).map(([from, to]) => [from, to, row - 0.5, row + 0.5]),
+    );
     const layout = layoutOf(Math.max(60, 24 * rows.length + 34), {
       hovermode: "closest",
       xaxis: { range: [wallClock(start), wallClock(end)] },
@@ -132,7 +146,7 @@ class Chart {
         ticktext: rows.map(({ trace }) => `${escapeText(trace.name)} `),
       },
     });
-    window.Plotly.react(this.heat, [heat, gapTrace(gaps, -0.55, rows.length - 0.45)], layout, CONFIG);
+    window.Plotly.react(this.heat, [heat, gapTrace(gaps)], layout, CONFIG);
   }
 
   /** The newest reading in words: the mean of the GPUs, or each of the machine's readings with its name. */
@@ -141,7 +155,8 @@ class Chart {
     const newest = this.points.map((points) => points.at(-1)?.[1]);
     const known = newest.filter((value) => value !== undefined);
     if (!place || !known.length) return;
-    const text = (value) => `${short(value)}${this.data.unit}`;
+    const { measure, factor, unit } = this.data;
+    const text = (value) => (measure ? scaled(value / factor, measure) : `${short(value)}${unit}`);
     if (this.data.traces[0].gpu !== null) place.textContent = text(known.reduce((sum, value) => sum + value, 0) / known.length);
     else if (known.length === 1) place.textContent = text(known[0]);
     else place.textContent = newest.map((value, number) => `${text(value ?? 0)} ${this.data.traces[number].name}`).join(", ");

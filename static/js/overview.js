@@ -2,7 +2,7 @@
 import { ageText, serverNow, touch } from "./ages.js";
 import { Live, startPulse } from "./live.js";
 import { applyFilter, startMap, writeTile } from "./map.js";
-import { STALE_SECONDS, speaks, worst } from "./states.js";
+import { STALE_SECONDS, STATES, speaks, worst } from "./states.js";
 
 const card = document.querySelector(".card-tip");
 const panels = [...document.querySelectorAll("[data-map]")];
@@ -49,8 +49,12 @@ function nameBlock(block, panel) {
   if (!states.length || state === block.dataset.worst) return;
   block.dataset.worst = state;
   const words = block.querySelector(".m2 em");
-  words.dataset.s = state;
-  words.textContent = panel.querySelector(`.key[data-s="${state}"] span`)?.firstChild.textContent.trim() ?? "";
+  const word = panel.querySelector(`.key[data-s="${state}"] span`)?.firstChild.textContent.trim() ?? "";
+  const count = states.filter((other) => other === state).length;
+  if (state === "working") delete words.dataset.s;
+  else words.dataset.s = state;
+  if (state === "working") words.textContent = block.dataset.gpus || word;
+  else words.textContent = count < states.length ? `${count} ${word.toLowerCase()}` : word;
 }
 
 /* Whoever has not reported for too long is unknown, also on a page that nobody reloads. */
@@ -82,12 +86,56 @@ function gather(panel) {
   };
 }
 
-function recount(panel) {
-  for (const key of panel.querySelectorAll(".key")) {
-    const count = panel.querySelectorAll(`.tiles .gpu[data-s="${key.dataset.s}"]`).length;
-    const shown = key.querySelector("b");
-    if (shown.textContent !== String(count)) shown.textContent = String(count);
+/** By state: how many GPUs, and what they cost an hour, a currency at a time. */
+function tally(panel) {
+  const totals = {};
+  for (const block of panel.querySelectorAll(".machine")) {
+    const tiles = block.querySelectorAll(".tiles .gpu");
+    for (const tile of tiles) {
+      const total = (totals[tile.dataset.s] ??= { count: 0, money: {} });
+      total.count += 1;
+      const { price, sign } = block.dataset;
+      if (price !== undefined) total.money[sign] = (total.money[sign] ?? 0) + Number(price) / tiles.length;
+    }
   }
+  return totals;
+}
+
+const money = (amounts) =>
+  Object.entries(amounts)
+    .sort(([, one], [, other]) => other - one)
+    .map(([sign, amount]) => sign + amount.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }))
+    .join(" + ");
+
+function write(element, text) {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
+/** Key and bar follow the tiles at once; what the server says of them comes with the next pulse. */
+function recount(panel) {
+  const totals = tally(panel);
+  const signs = new Set([...panel.querySelectorAll("[data-sign]")].map((block) => block.dataset.sign));
+  for (const key of panel.querySelectorAll(".key")) {
+    const { count, money: amounts } = totals[key.dataset.s] ?? { count: 0, money: {} };
+    write(key.querySelector("b"), String(count));
+    const disk = key.dataset.s === "stopped" ? ` ${panel.dataset.disk}` : "";
+    if (Object.keys(amounts).length) write(key.querySelector("small"), money(amounts) + panel.dataset.perHour + disk);
+    else if (!count && signs.size === 1) write(key.querySelector("small"), money({ [[...signs][0]]: 0 }) + panel.dataset.perHour + disk);
+  }
+  drawBar(panel.querySelector(".mapbar .bar"), totals);
+}
+
+function drawBar(bar, totals) {
+  const one = new Set(Object.values(totals).flatMap(({ money: amounts }) => Object.keys(amounts))).size === 1;
+  const weight = ({ count, money: amounts }) => (one ? (Object.values(amounts)[0] ?? 0) : count);
+  const whole = Object.values(totals).reduce((sum, total) => sum + weight(total), 0) || 1;
+  const parts = STATES.filter((state) => totals[state] && weight(totals[state])).map((state) => {
+    const part = document.createElement("i");
+    part.dataset.s = state;
+    part.style.setProperty("--w", ((100 * weight(totals[state])) / whole).toFixed(2));
+    return part;
+  });
+  bar?.replaceChildren(...parts);
 }
 
 for (const panel of panels) {

@@ -1,6 +1,8 @@
 /* What the browser must know of the seven states: which one names a machine, and when silence makes it unknown. */
 
 /* fleet/states.py says the same: the order of `worst`, and Thresholds.stale_after. */
+/* The order in which they are listed everywhere. */
+export const STATES = ["working", "held", "free", "starved", "stalled", "unknown", "stopped"];
 const WORST_FIRST = ["stalled", "held", "starved", "unknown", "free", "working", "stopped"];
 export const STALE_SECONDS = 30;
 

@@ -35,6 +35,7 @@ def test_a_tile_moves_when_a_sample_arrives(machine, alice, open_context):
     machine.report(utilization_percent=0.0, process_count=1)
     expect(tile).to_have_attribute("data-s", "held")
     expect(page.locator('.key[data-s="held"] b')).to_have_text("2")
+    expect(page.locator('.key[data-s="held"] small')).to_have_text("$8.00/h")
     expect(page.locator(".machine")).to_have_attribute("data-worst", "held")
 
 

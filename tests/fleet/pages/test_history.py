@@ -87,3 +87,13 @@ def test_neighbouring_buckets_of_one_state_are_one_run():
     drawn = runs(History(starts, 600, {}), column)
     assert [(run.state, run.percent) for run in drawn] == [(None, 25), (GpuState.WORKING, 50), (GpuState.FREE, 25)]
     assert drawn[1].end == starts[3]
+
+
+def test_what_an_agent_saw_before_the_first_listing_counts(make_machine):
+    instance = make_machine(readings=[WORKING], first_seen_at=NOW)
+    for minute in range(41, 50):
+        sample(instance, minute, **WORKING)
+    found = states(instance)
+    assert found[0] is None
+    assert GpuState.WORKING in found
+    assert found[-1] is GpuState.UNKNOWN
