@@ -35,7 +35,7 @@ def member(team: Team):
 
 
 @pytest.fixture
-def alice(member) -> User:
+def alice(member):
     return member("alice", Role.ADMIN)
 
 
