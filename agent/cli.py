@@ -165,6 +165,8 @@ def _metrics(options: argparse.Namespace) -> int:
 def _pause(options: argparse.Namespace) -> int:
     from agent.control import Control
 
+    if not os.path.isdir(options.state_dir):
+        return _refuse(f"{options.state_dir} does not exist: give the --state-dir that the agent runs with")
     control = Control(options.state_dir)
     control.pause()
     return _wait_for(control, "paused", "NVML is released; `resume` takes it up again")

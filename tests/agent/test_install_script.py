@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.stub_dashboard import StubDashboard
+from tests.programs import needs
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPT = REPOSITORY / "agent" / "install.sh"
@@ -53,6 +54,7 @@ class Installation:
 
 @pytest.fixture
 def installation(tmp_path: Path, dashboard: StubDashboard, archive: bytes) -> Iterator[Installation]:
+    needs("curl")
     one = Installation(tmp_path, dashboard, archive)
     yield one
     pid_file = one.prefix / "state/agent.pid"

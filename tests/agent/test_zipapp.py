@@ -54,6 +54,17 @@ def test_it_carries_its_only_dependency_and_nothing_of_the_dashboard(archive: Pa
     assert {name.split("/")[0] for name in names} == {"agent", "__main__.py", "pynvml.py"}
 
 
+def test_every_module_is_understood_by_the_oldest_python(archive: Path) -> None:
+    code = (
+        "import importlib, sys, zipfile; sys.path.insert(0, sys.argv[1])\n"
+        "for name in zipfile.ZipFile(sys.argv[1]).namelist():\n"
+        "    if name.startswith('agent/') and not name.endswith('__main__.py'):\n"
+        "        importlib.import_module(name[:-3].replace('/', '.').replace('.__init__', ''))"
+    )
+    done = subprocess.run([oldest_python(), "-c", code, archive], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_unpacking_replaces_older_versions_and_is_done_once(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "code/0123456789abcdef").mkdir(parents=True)
     place = Path(unpack(str(archive), str(tmp_path / "code")))
