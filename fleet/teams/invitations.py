@@ -13,6 +13,7 @@ from fleet.teams.access import announce_access_change
 from fleet.teams.audit import Actor, record
 from fleet.teams.errors import InvitationUnusable, Taken
 from fleet.teams.models import Invitation, Membership, Role, Team, User
+from fleet.teams.names import refuse_taken
 from fleet.teams.secrets import NewToken, new_token
 
 LIFETIME = timedelta(days=7)
@@ -86,15 +87,14 @@ def register_invited(
 
     Raises Taken, InvitationUnusable, and django.core.exceptions.ValidationError where the password is too weak.
     """
-    if User.objects.filter(username__iexact=username).exists():
-        raise Taken(_("This user name is taken. Choose another."))
+    refuse_taken(username=username, email=email)
     validate_password(password, User(username=username, email=email))
     # Two may ask for the same name between the check and the insert; the database decides.
     try:
         with transaction.atomic():
             user = User.objects.create_user(username, email, password)
     except IntegrityError:
-        raise Taken(_("This user name is taken. Choose another.")) from None
+        raise Taken(_("This user name is taken. Choose another."), field="username") from None
     actor = Actor(user, username, "page", ip_address)
     record(actor=actor, team=None, action="person.create", target=user, new={"username": username, "email": email})
     accept_invitation(actor=actor, invitation=invitation, now=now)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
-from django.utils.translation import gettext_lazy as _
 
 from fleet.teams.access import announce_access_change
 from fleet.teams.audit import Actor, record
-from fleet.teams.errors import Taken
 from fleet.teams.members import remove_member
 from fleet.teams.models import BrowserSession, Membership, User
+from fleet.teams.names import refuse_taken
 from fleet.teams.sessions import end_sessions
 from fleet.teams.teams import create_team
 
@@ -56,11 +55,7 @@ def update_profile(
     shows_sandbox: bool,
 ) -> None:
     """Raises Taken, with the field, where somebody else has the user name or the address."""
-    others = User.objects.exclude(pk=user.pk)
-    if others.filter(username__iexact=username).exists():
-        raise Taken(_("This user name is taken. Choose another."), field="username")
-    if email and others.filter(email__iexact=email).exists():
-        raise Taken(_("Somebody else here uses this address. Write another, or leave it empty."), field="email")
+    refuse_taken(username=username, email=email, but=user)
     new: dict[str, str | bool] = {
         "username": username,
         "first_name": name,

@@ -82,7 +82,7 @@ def register(request: HttpRequest, invitation: Invitation, form: RegistrationFor
     except ValidationError as error:
         form.add_error("password", error)
     except Taken as error:
-        form.add_error("username", str(error))
+        form.add_error(error.field, str(error))
     except InvitationUnusable as error:
         form.add_error(None, str(error))
     return None

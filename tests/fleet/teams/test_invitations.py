@@ -112,6 +112,7 @@ def test_a_member_does_not_use_it_up(invitation, bob, as_user):
     [
         ({"username": "dora", "password": "password"}, "too common"),
         ({"username": "ALICE", "password": "a long enough one"}, "taken"),
+        ({"username": "dora", "email": "Alice@example.org", "password": "a long enough one"}, "else here uses"),
         ({"username": "<b>", "password": "a long enough one"}, "valid username"),
     ],
 )
@@ -120,7 +121,8 @@ def test_what_cannot_be_an_account_is_said_at_its_field(invitation, client, type
     answer = client.post("/join/", {"email": "dora@example.org", **typed})
     assert answer.status_code == 422
     assert said in answer.text
-    assert 'value="dora@example.org"' in answer.text
+    assert f'value="{typed.get("email", "dora@example.org")}"' in answer.text
+    assert not User.objects.filter(username=typed["username"]).exists()
     assert not User.objects.filter(email="dora@example.org").exists()
     invitation[0].refresh_from_db()
     assert invitation[0].accepted_at is None
