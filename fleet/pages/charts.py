@@ -1,20 +1,16 @@
-"""The live charts of one machine: which readings each shows, their figures for a span, and the table behind each.
+"""The live charts of one machine: their figures for a span, and the table behind each.
 
 Figures go to the browser as plain numbers on an even grid; the page's script draws them and appends what arrives live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
-
-from fleet.formats import bytes_text, number_text, rate_text
+from fleet.pages.chartlist import CHARTS, Chart
 from fleet.pages.machine import MachineView
 from fleet.telemetry.series import Series, gpu_series, host_series
 
@@ -32,146 +28,6 @@ TABLE_ROWS = 12
 # One late reading is no gap; the page's script draws the same.
 GAP_BUCKETS = 1.5
 Column = list[float | None]
-
-
-def percent_text(value: float) -> str:
-    return f"{number_text(value)}%"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One reading of a chart."""
-
-    field: str
-    name: str | Promise
-    dash: str = "solid"
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """`per_gpu` charts have a line a GPU, the others a line a reading of the machine. `factor` turns the stored unit into the axis's."""
-
-    name: str
-    title: str | Promise
-    lines: tuple[Line, ...]
-    text: Callable[[float], str]
-    unit: str
-    factor: float = 1.0
-    # Where the figures are large: from which stored value on, and the coarser unit with its factor.
-    large: tuple[float, str, float] | None = None
-    # How the page's script writes a figure: "rate" and "bytes" choose their unit by size, else the axis's unit is used.
-    measure: str = ""
-    per_gpu: bool = False
-    top: float | None = None
-    optional: bool = False
-    fields: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", tuple(line.field for line in self.lines))
-
-
-GIB = 1 << 30
-CHARTS = (
-    Chart(
-        "busy",
-        _("Busy, GPU by GPU"),
-        (Line("utilization_percent", _("busy")),),
-        percent_text,
-        "%",
-        per_gpu=True,
-        top=100,
-    ),
-    Chart(
-        "activity",
-        _("SM activity"),
-        (Line("sm_activity", _("SM")),),
-        lambda value: percent_text(100 * value),
-        "%",
-        factor=100,
-        per_gpu=True,
-        top=100,
-        optional=True,
-    ),
-    Chart(
-        "memory",
-        _("GPU memory"),
-        (Line("memory_used_bytes", _("used")),),
-        bytes_text,
-        " GiB",
-        factor=1 / GIB,
-        measure="bytes",
-        per_gpu=True,
-    ),
-    Chart(
-        "power",
-        _("Power"),
-        (Line("power_watts", _("power")),),
-        lambda value: f"{number_text(value)} W",
-        " W",
-        per_gpu=True,
-    ),
-    Chart(
-        "temperature",
-        _("Temperature"),
-        (Line("temperature_celsius", _("temperature")),),
-        lambda value: f"{number_text(value)} °C",
-        " °C",
-        per_gpu=True,
-    ),
-    Chart(
-        "disk_iops",
-        _("Disk operations"),
-        (
-            Line("disk_read_iops", pgettext_lazy("disk", "read")),
-            Line("disk_write_iops", pgettext_lazy("disk", "write"), "dot"),
-        ),
-        lambda value: f"{number_text(value)}/s",
-        "/s",
-    ),
-    Chart(
-        "disk_bandwidth",
-        _("Disk bandwidth"),
-        (
-            Line("disk_read_bytes_per_second", pgettext_lazy("disk", "read")),
-            Line("disk_write_bytes_per_second", pgettext_lazy("disk", "write"), "dot"),
-        ),
-        rate_text,
-        " MB/s",
-        factor=1e-6,
-        large=(1e9, " GB/s", 1e-9),
-        measure="rate",
-    ),
-    Chart(
-        "network",
-        _("Network bandwidth"),
-        (
-            Line("network_rx_bytes_per_second", pgettext_lazy("network", "in")),
-            Line("network_tx_bytes_per_second", pgettext_lazy("network", "out"), "dot"),
-        ),
-        rate_text,
-        " MB/s",
-        factor=1e-6,
-        large=(1e9, " GB/s", 1e-9),
-        measure="rate",
-    ),
-    Chart(
-        "cpu",
-        _("Processor"),
-        (Line("cpu_percent", _("busy")), Line("cpu_iowait_percent", _("waits for disk"), "dot")),
-        percent_text,
-        "%",
-        top=100,
-    ),
-    Chart(
-        "host_memory",
-        _("Machine memory"),
-        (Line("memory_used_bytes", _("used")),),
-        bytes_text,
-        " GiB",
-        factor=1 / GIB,
-        measure="bytes",
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -12,6 +14,7 @@ from fleet.panels import Context
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
 from fleet.teams.models import Role
+from fleet.words import state_word
 
 COLUMNS = ("name", "state", "gpus", "busy", "memory", "project", "price", "read")
 
@@ -47,6 +50,7 @@ def _table(request: TeamRequest, fleet: Fleet, found: list[MachineView], wanted:
         "providers": _providers(fleet),
         "groups": [(name, label) for name, (label, _of) in GROUPS.items()],
         "columns": {name: _column(request, name, wanted) for name in COLUMNS},
+        "state_words": json.dumps({state.value: state_word(state) for state in ORDER}, ensure_ascii=False),
         "may_add": request.membership.can(Role.OPERATOR),
         "more": max(0, more),
         "next_query": _query(request, page=str(wanted.page + 1)),

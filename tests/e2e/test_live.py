@@ -47,8 +47,10 @@ def test_a_row_and_the_tiles_of_a_machine_move_too(machine, alice, open_context)
     connected(page)
     connected(other)
     machine.report(utilization_percent=42.0)
-    expect(page.locator('[data-cell="busy"]')).to_contain_text("42%")
     expect(other.locator(".gpu.big b").first).to_have_text("42%")
+    expect(page.locator('[data-cell="busy"]')).to_contain_text("42%")
+    machine.report(utilization_percent=0.0, process_count=1)
+    expect(page.locator("tbody .badge")).to_have_text("Held idle")
 
 
 def test_a_chart_grows(machine, alice, open_context):

@@ -120,6 +120,15 @@ def test_a_machine_without_a_gpu_shows_itself(page, make_machine):
     assert set(charts_of(text)) == {"disk_iops", "disk_bandwidth", "network", "cpu", "host_memory"}
 
 
+def test_a_machine_that_never_reported_says_what_to_do(page, make_instance):
+    instance = make_instance(name="listed", gpu_model="H100 SXM")
+    instance.gpu_count = 4
+    instance.save()
+    text = page(instance)
+    assert "No agent reports from this machine" in text
+    assert text.count('class="gpu big" data-s="unknown"') == 4
+
+
 def test_the_series_are_what_the_page_shows(alice, as_user, make_machine):
     instance = make_machine(readings=[WORKING])
     fill(instance, minutes=10)

@@ -133,6 +133,10 @@ def test_another_teams_machines_are_not_here(page, make_machine, charlie, as_use
     assert as_user(charlie).get("/t/acme/states/").status_code == 404
 
 
+def test_a_team_without_machines_has_an_empty_chart(alice, as_user):
+    assert as_user(alice).get("/t/acme/states/").status_code == 200
+
+
 def test_the_page_speaks_chinese(alice, as_user, make_machine):
     make_machine(readings=[HELD])
     text = as_user(alice).get("/t/acme/", headers={"Accept-Language": "zh-CN"}).text
