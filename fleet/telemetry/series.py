@@ -27,7 +27,8 @@ HOST_FIELDS = frozenset(field.name for field in HostReading._meta.get_fields())
 class Series:
     """`starts` holds the start of every bucket that touches [since, until), evenly spaced, aware UTC.
 
-    `values`: gpu or instance id -> field -> one mean per bucket, None where nothing was read.
+    `values`: gpu or instance id -> field -> one mean per bucket, None where nothing was read. Where `until` is now, the last
+    bucket is still being filled and may be None on a healthy machine.
     """
 
     starts: list[datetime]

@@ -169,6 +169,24 @@ async def test_a_machine_that_joins_the_team_is_followed(make_instance, reporter
     assert (await page.hear())["machine"] == newcomer.pk
 
 
+async def test_a_broker_that_is_away_holds_no_post_up(ingest, machine, reporter, vera, page_of, monkeypatch, caplog):
+    publisher = (await ingest.start()).publisher
+    watched = publisher._watched
+
+    async def away(_):
+        raise ConnectionError("refused")
+
+    monkeypatch.setattr(publisher, "_watched", away)
+    for _ in range(3):
+        assert (await reporter.samples({"at": time.time(), "host": {"load1": 1.0}})).status_code == 200
+    monkeypatch.setattr(publisher, "_watched", watched)
+    page = await connected(await page_of(vera))
+    await page.subscribe(team="acme")
+    await reporter.samples({"at": time.time(), "host": {"load1": 2.0}})
+    assert (await page.hear())["samples"][-1]["host"]["load1"] == 2.0
+    assert caplog.text.count("the broker is away") == 1
+
+
 async def test_a_browser_that_does_not_read_is_cut_off_and_holds_nobody_up(monkeypatch):
     """The consumer's handler must return at once: the channel layer queues without a bound for one that does not."""
     monkeypatch.setattr(consumers, "MAX_UNSENT", 10)

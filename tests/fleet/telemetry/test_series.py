@@ -49,7 +49,8 @@ def test_every_bucket_of_the_span_is_there_and_a_gap_is_none(gpu):
     assert len(values) == len(series.starts)
     middle = next(number for number, start in enumerate(series.starts) if start >= NOW - timedelta(seconds=300))
     assert values[: middle - 1] == [None] * (middle - 1)
-    assert set(values[middle:]) == {50.0}
+    # What falls into the bucket that is just being filled may not have come yet.
+    assert set(values[middle:-1]) == {50.0}
     assert series.values[gpu.pk]["power_watts"] == [None] * len(series.starts)
 
 
