@@ -22,6 +22,7 @@ class ProcessIoReader:
         Empty where not every process may be read: a part of the traffic would look like a quiet machine.
         """
         processes = [name for name in os.listdir(self._root + "proc") if name.isdigit()]
+        self._history.forget_except(set(processes))
         if len(processes) > _MOST_PROCESSES:
             return {}
         rates = []
@@ -30,7 +31,6 @@ class ProcessIoReader:
             interval = self._history.interval(process, now, counters) if counters is not None else None
             if interval is not None:
                 rates.append((interval.per_second(0), interval.per_second(1)))
-        self._history.forget_except(set(processes))
         return {"process_io": _summed(rates)} if rates else {}
 
     def _counters(self, process: str) -> tuple[float, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,18 @@ def io(machine: Path, pid: int, read: int, written: int) -> None:
     (machine / f"proc/{pid}/io").write_text(
         f"rchar: 9\nread_bytes: {read}\nwrite_bytes: {written}\ncancelled_write_bytes: 0\n"
     )
+
+
+def test_processes_that_ended_are_forgotten_also_where_not_all_may_be_read(machine: Path) -> None:
+    reader = ProcessIoReader(f"{machine}/")
+    io(machine, 99, 0, 0)
+    (machine / "proc/99/io").write_text("not for you\n")
+    for pid in range(100, 140):
+        io(machine, pid, 0, 0)
+        with pytest.raises((KeyError, ValueError)):
+            reader.read(float(pid))
+        shutil.rmtree(machine / f"proc/{pid}")
+    assert len(reader._history._last) <= 1
 
 
 def test_process_io_sums_those_that_lived_through_the_interval(machine: Path) -> None:
