@@ -8,6 +8,7 @@ const card = document.querySelector(".card-tip");
 const panels = [...document.querySelectorAll("[data-map]")];
 const readText = (epoch) => ageText(serverNow() - epoch);
 const GATHER_MS = 100;
+const GATHER_MS_PER_TILE = 0.125; // a map of 8,000 tiles is counted once a second
 const EXPIRE_MS = 5000;
 
 panels.forEach((panel) => startMap(panel, card, readText));
@@ -78,10 +79,11 @@ function gather(panel) {
     waiting = [];
     batch.forEach((message) => show(panel, message));
     recount(panel);
-    applyFilter(panel);
+    if (panel.dataset.only) applyFilter(panel);
   };
+  const pause = Math.max(GATHER_MS, panel.querySelectorAll(".tiles .gpu").length * GATHER_MS_PER_TILE);
   return (message) => {
-    if (!waiting.length) setTimeout(flush, GATHER_MS);
+    if (!waiting.length) setTimeout(flush, pause);
     waiting.push(message);
   };
 }
