@@ -77,8 +77,13 @@ def memory_clock(handle: Any) -> Pairs:
 
 
 def throttle_reasons(handle: Any) -> Pairs:
-    """The old name first: it is in every driver, the new one (event reasons) only since R535."""
-    return [("throttle_reasons", call("nvmlDeviceGetCurrentClocksThrottleReasons", handle))]
+    """The old name first: it is in every driver of today, the new one (event reasons) only since R535."""
+    try:
+        return [("throttle_reasons", call("nvmlDeviceGetCurrentClocksThrottleReasons", handle))]
+    except UnavailableError as error:
+        if error.reason != "function_not_found":
+            raise
+    return [("throttle_reasons", call("nvmlDeviceGetCurrentClocksEventReasons", handle))]
 
 
 def fan(handle: Any) -> Pairs:

@@ -112,6 +112,12 @@ def test_nothing_blocks_where_pcie_is_counted() -> None:
     assert "nvmlDeviceGetPcieThroughput" not in library.calls
 
 
+def test_throttling_is_read_under_its_new_name_where_the_old_one_is_gone() -> None:
+    library = FakeNvml("rtx4090")
+    library.absent.add("nvmlDeviceGetCurrentClocksThrottleReasons")
+    assert one_sample(library)["gpus"][0]["throttle_reasons"] == 4
+
+
 def test_energy_is_in_joules_and_power_in_watts() -> None:
     gpu = one_sample(FakeNvml("h100"))["gpus"][0]
     assert gpu["power_watts"] == pytest.approx(631.95)

@@ -192,6 +192,8 @@ class FakeNvml:
     def do_nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: Any, reference: Any) -> int | None:
         return self._write(handle, ("throttle", reference))
 
+    do_nvmlDeviceGetCurrentClocksEventReasons = do_nvmlDeviceGetCurrentClocksThrottleReasons
+
     def do_nvmlDeviceGetFanSpeed(self, handle: Any, reference: Any) -> int | None:
         return self._write(handle, ("fan", reference))
 
