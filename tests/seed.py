@@ -132,7 +132,7 @@ PEOPLE = {
 
 
 def seed_fleet(*, now: datetime, samples: bool = True) -> Team:
-    """The team `acme` with anna as its admin. Its accounts are of kinds without an adapter, so nothing polls them."""
+    """The team `acme` with anna as its admin. Meant for servers without a worker: nothing should poll its accounts."""
     team = Team.objects.create(name="Acme", slug="acme")
     people = {name: _person(team, name) for name in PEOPLE}
     projects = {
