@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,8 @@ FLOOR = "3.9"
 
 @cache
 def _found() -> str | None:
-    versions = Path.home().glob(f".pyenv/versions/{FLOOR}.*/bin/python")
+    # Version managers install one beside the other
+    versions = Path(sys.base_prefix).parent.glob(f"{FLOOR}.*/bin/python")
     candidates = [shutil.which(f"python{FLOOR}"), *sorted(str(path) for path in versions)]
     for path in candidates:
         # A version manager's stand-in is on the path whether or not the version is there
