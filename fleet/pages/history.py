@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 
+from django.core.cache import cache
 from django.db.models import QuerySet
 
 from fleet.inventory.models import Instance, Observation
@@ -40,6 +42,19 @@ class History:
         """How many GPUs were in each state, a bucket at a time."""
         columns = zip(*self.states.values(), strict=True) if self.states else ([] for _start in self.starts)
         return [Counter(state for state in column if state) for column in columns]
+
+
+def kept_history(
+    *, machines: Sequence[MachineView], until: datetime, span: timedelta, max_points: int, kept_seconds: int
+) -> History:
+    """state_history over the span before `until`, read anew only when the last reading is so old: open pages ask again and again."""
+    shape = ",".join(f"{view.instance.pk}:{len(view.tiles)}" for view in machines)
+    key = f"history:{sha256(shape.encode()).hexdigest()}:{span.total_seconds():g}:{max_points}"
+    kept: History | None = cache.get(key)
+    if kept is None:
+        kept = state_history(machines=machines, since=until - span, until=until, max_points=max_points)
+        cache.set(key, kept, kept_seconds)
+    return kept
 
 
 def state_history(*, machines: Sequence[MachineView], since: datetime, until: datetime, max_points: int) -> History:

@@ -13,7 +13,7 @@ from fleet import panels
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
 from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts
-from fleet.pages.history import Run, runs, state_history
+from fleet.pages.history import Run, kept_history, runs
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.timeline import entries
 from fleet.panels import Context
@@ -23,6 +23,7 @@ from fleet.telemetry.latest import machines_now
 
 BAND_SPAN = timedelta(hours=24)
 BAND_POINTS = 145
+BAND_KEPT_SECONDS = 60
 EVENTS_SHOWN = 20
 
 
@@ -84,7 +85,9 @@ class Band:
 
 def _past(request: TeamRequest, view: MachineView) -> Context:
     since = view.at - BAND_SPAN
-    history = state_history(machines=[view], since=since, until=view.at, max_points=BAND_POINTS)
+    history = kept_history(
+        machines=[view], until=view.at, span=BAND_SPAN, max_points=BAND_POINTS, kept_seconds=BAND_KEPT_SECONDS
+    )
     bands = [
         Band(f"GPU {tile.index}", runs(history, states))
         for tile, states in zip(view.tiles, history.states.values(), strict=True)

@@ -6,10 +6,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.cache import cache
-
 from fleet.pages.fleet import Fleet
-from fleet.pages.history import History, state_history
+from fleet.pages.history import History, kept_history
 from fleet.states import GpuState
 from fleet.words import state_word
 
@@ -26,14 +24,13 @@ SHOWN = (GpuState.HELD_IDLE, GpuState.FREE, GpuState.STARVED, GpuState.STALLED, 
 def draw_states(fleet: Fleet) -> dict[str, Any]:
     """Context of components/states_chart.html."""
     hours = next((hours for limit, hours in SPANS if fleet.gpu_count <= limit), SHORTEST_HOURS)
-    key = f"states:{fleet.team.pk}:{fleet.gpu_count}"
-    kept: History | None = cache.get(key)
-    if kept is None:
-        until = fleet.at
-        kept = state_history(
-            machines=fleet.machines, since=until - timedelta(hours=hours), until=until, max_points=POINTS
-        )
-        cache.set(key, kept, KEPT_SECONDS)
+    kept = kept_history(
+        machines=fleet.machines,
+        until=fleet.at,
+        span=timedelta(hours=hours),
+        max_points=POINTS,
+        kept_seconds=KEPT_SECONDS,
+    )
     counts = kept.counts()
     return {
         "chart": chart(kept, counts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -24,11 +25,29 @@ def test_ten_machines_cost_as_many_queries_as_one(address, alice, as_user, make_
     client = as_user(alice)
     make_machine(name="m0", readings=[WORKING, HELD], project=project, owner=alice)
     queries(client, address)  # what is loaded once a process
-    from django.core.cache import cache
-
     cache.clear()
     one = queries(client, address)
     for number in range(1, 10):
         make_machine(name=f"m{number}", readings=[WORKING, HELD], project=project, owner=alice)
     cache.clear()
     assert queries(client, address) == one
+
+
+def test_eight_gpus_cost_as_many_queries_as_one(alice, as_user, make_machine):
+    client = as_user(alice)
+    small = make_machine(name="small", readings=[WORKING])
+    large = make_machine(name="large", readings=[WORKING] * 8)
+    address = "/t/acme/instances/{}/"
+    queries(client, address.format(small.pk))
+    cache.clear()
+    one = queries(client, address.format(small.pk))
+    cache.clear()
+    assert queries(client, address.format(large.pk)) == one
+
+
+def test_a_page_that_stays_open_does_not_read_the_day_again(alice, as_user, make_machine):
+    client = as_user(alice)
+    machine = make_machine(readings=[WORKING])
+    address = f"/t/acme/instances/{machine.pk}/pulse/"
+    first = queries(client, address)
+    assert queries(client, address) < first
