@@ -19,7 +19,8 @@ function moveTile(tile, gpu, view) {
   const total = Number(tile.dataset.total);
   const silent = !speaks(gpu.state);
   set(tile, "--u", silent ? null : gpu.utilization_percent);
-  set(tile, "--m", silent || !total ? null : (100 * gpu.memory_used_bytes) / total);
+  const used = gpu.memory_used_bytes;
+  set(tile, "--m", silent || !total || typeof used !== "number" ? null : (100 * used) / total);
   writeTile(tile, view);
 }
 

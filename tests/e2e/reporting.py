@@ -22,7 +22,9 @@ class Reporter:
     token: str
     sequence: int = 0
 
-    def report(self, *, at: float | None = None, host: dict[str, float] | None = None, **readings: float) -> float:
+    def report(
+        self, *, at: float | None = None, host: dict[str, float] | None = None, **readings: float | None
+    ) -> float:
         """One sample of every GPU and of the machine; answers when it is committed. Returns its moment."""
         self.sequence += 1
         moment = time.time() if at is None else at

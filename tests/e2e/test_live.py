@@ -39,6 +39,18 @@ def test_a_tile_moves_when_a_sample_arrives(machine, alice, open_context):
     expect(page.locator(".machine")).to_have_attribute("data-worst", "held")
 
 
+def test_memory_that_was_not_read_is_not_drawn_as_none(machine, alice, open_context):
+    page = open_context(alice).new_page()
+    page.goto("/t/acme/")
+    tile = page.locator(".tiles .gpu").first
+    level = "tile => tile.style.getPropertyValue('--m')"
+    assert tile.evaluate(level) == "75"
+    connected(page)
+    machine.report(utilization_percent=96.0, memory_used_bytes=None)
+    expect(tile.locator("b")).to_have_text("96")
+    assert tile.evaluate(level) == ""
+
+
 def test_a_row_and_the_tiles_of_a_machine_move_too(machine, alice, open_context):
     context = open_context(alice)
     page, other = context.new_page(), context.new_page()

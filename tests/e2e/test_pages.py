@@ -170,3 +170,20 @@ def test_plotly_gets_names_as_text(fleet, anna, open_context):
     page.goto(address_of(fleet, "machine"))
     escaped = page.evaluate("import('/static/js/charts.js').then((charts) => charts.escapeText('<b onclick=\"x\">&'))")
     assert escaped == "&lt;b onclick=&quot;x&quot;&gt;&amp;"
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_typed_price_stands_under_its_label(server, alice, make_instance, open_context, width):
+    """A typed price was read from nobody, so no age stands beside it."""
+    make_instance(gpus=1, price_per_hour="3.00")
+    page = open_context(alice, width=width).new_page()
+    page.goto("/t/acme/")
+    figure = page.locator(".fig").first
+    assert figure.locator(".age").count() == 0
+    label, value, whole = (figure.locator(place).bounding_box() for place in (".k", ".v", ":scope"))
+    assert label
+    assert value
+    assert whole
+    assert value["y"] >= label["y"] + label["height"] - 1
+    assert value["x"] == pytest.approx(label["x"], abs=1)
+    assert value["y"] + value["height"] <= whole["y"] + whole["height"]

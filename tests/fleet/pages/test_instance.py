@@ -63,6 +63,13 @@ def test_every_gpu_can_be_chosen(page, make_machine):
     )
 
 
+def test_memory_that_was_not_read_is_not_shown_as_none(page, make_machine):
+    text = page(make_machine(readings=[WORKING | {"memory_used_bytes": None}]))
+    tile = found(r'(<button type="button" class="gpu big".*?</button>)', text)
+    assert "--m:" not in tile
+    assert "memory unknown" in tile
+
+
 def test_charts_carry_the_figures_of_the_span(page, make_machine):
     instance = make_machine(readings=[WORKING])
     fill(instance, minutes=30)
