@@ -26,7 +26,7 @@ from fleet.providers.base import (
     ProviderInstance,
     Ssh,
 )
-from fleet.providers.errors import Unavailable
+from fleet.providers.errors import ScopeMissing, Unavailable
 from fleet.providers.redact import cut
 
 MAX_MACHINES = 20_000
@@ -73,7 +73,7 @@ LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Every machine of an account, and its own images where the provider has any (None = it has no such list)."""
+    """Every machine of an account, and its own images (None = unknown: no such list, or the key may not read it)."""
 
     machines: tuple[ProviderInstance, ...]
     images: tuple[ProviderImage, ...] | None = None
@@ -84,10 +84,16 @@ def read_listing(adapter: Provider, *, timeout_seconds: float) -> Listing:
     deadline = time.monotonic() + timeout_seconds
     machines = tuple(bounded(cast(ListsInstances, adapter).instances(), MAX_MACHINES, deadline))
     refuse_twins(key_of(machine) for machine in machines)
-    if Capability.IMAGES not in adapter.capabilities:
-        return Listing(machines)
-    images = tuple(bounded(cast(ListsImages, adapter).images(), MAX_IMAGES, deadline))
+    images = listed_images(adapter, deadline) if Capability.IMAGES in adapter.capabilities else None
     return Listing(machines, images)
+
+
+def listed_images(adapter: Provider, deadline: float) -> tuple[ProviderImage, ...] | None:
+    """None where the key may not read them, in one region too: what nobody could look for is not gone."""
+    try:
+        return tuple(bounded(cast(ListsImages, adapter).images(), MAX_IMAGES, deadline))
+    except ScopeMissing:
+        return None
 
 
 def bounded(rows: Iterator[T], limit: int, deadline: float) -> Iterator[T]:

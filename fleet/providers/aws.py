@@ -202,7 +202,7 @@ def volume_sizes(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def own_images(ec2: Any) -> list[dict[str, Any]]:
-    return optional(lambda: list(every(ec2, "describe_images", "Images", Owners=["self"])), [])
+    return list(every(ec2, "describe_images", "Images", Owners=["self"]))
 
 
 def image_names(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, str]:

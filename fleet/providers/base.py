@@ -257,5 +257,5 @@ class ListsImages(Provider, Protocol):
     """Capability IMAGES."""
 
     def images(self) -> Iterator[ProviderImage]:
-        """The account's own images; complete, or it raises."""
+        """The account's own images; complete, or it raises: ScopeMissing where the key may list machines but not images."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ import pytest
 from fleet.inventory.models import Instance
 from fleet.inventory.poll import poll_account
 from fleet.providers.base import Billing, InstanceState, ProviderImage, Tenancy
+from fleet.providers.errors import ScopeMissing
 from fleet.teams.models import AuditEntry
 from tests.fleet.inventory.conftest import NOON
 
@@ -143,6 +145,19 @@ def test_a_deleted_image_stays_on_record(poll, listed, provider, lab):
     provider.own_images = []
     poll(after=1)
     assert lab.images.get().gone_at == NOON + MINUTE
+
+
+def test_images_that_the_key_may_no_longer_read_are_not_gone(poll, provider, lab, monkeypatch):
+    provider.own_images = [ProviderImage("img-1", "vision 2.4")]
+    poll()
+    monkeypatch.setattr(provider, "images", refuse_to_list)
+    poll(after=1)
+    lab.refresh_from_db()
+    assert (lab.images.get().gone_at, lab.error_kind) == (None, "")
+
+
+def refuse_to_list(adapter: object) -> Iterator[ProviderImage]:
+    raise ScopeMissing("images")
 
 
 def test_the_number_of_queries_does_not_grow_with_the_fleet(poll, listed, django_assert_max_num_queries):

@@ -7,6 +7,7 @@ import traceback
 import pytest
 from botocore.stub import Stubber
 
+from fleet.inventory.listing import Listing, read_listing
 from fleet.providers.aws_errors import provider_errors
 from fleet.providers.errors import InvalidOption, ProviderError, RateLimited
 from tests.fleet.conftest import AWS_OPTIONS
@@ -91,6 +92,13 @@ def test_a_key_that_may_only_list_machines_leaves_the_rest_unknown(stub):
         stubs["ec2"].add_client_error(operation, "UnauthorizedOperation", "no", 403)
     (found,) = adapter.instances()
     assert (found.gpu_count, found.disk_gb, found.image_name) == (None, None, "")
+
+
+def test_a_key_that_may_not_list_images_does_not_say_that_there_are_none(stub):
+    adapter, stubs = stub
+    stubs["ec2"].add_response("describe_instances", {"Reservations": []})
+    stubs["ec2"].add_client_error("describe_images", "UnauthorizedOperation", "no", 403)
+    assert read_listing(adapter, timeout_seconds=60) == Listing(machines=(), images=None)
 
 
 def test_verify_says_which_permissions_are_missing(stub):
