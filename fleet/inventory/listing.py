@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from django.db import models
 
 from fleet.inventory.failures import TOOK_TOO_LONG
 from fleet.inventory.models import Image, Instance
+from fleet.inventory.ssh import is_host, is_user
 from fleet.providers.base import (
     Capability,
     ListsImages,
@@ -129,7 +131,7 @@ def fields_of(machine: ProviderInstance, *, default_currency: str) -> dict[str, 
         "billing": machine.billing.value,
         "market": machine.market.value,
         "tenancy": machine.tenancy.value,
-        "ssh": [address(ssh) for ssh in machine.ssh[:MAX_SSH]],
+        "ssh": addresses(machine.ssh),
         "provider_created_at": machine.created_at,
         "started_at": machine.started_at,
         "provider_stopped_at": machine.stopped_at,
@@ -186,9 +188,15 @@ def count(value: int | None) -> int | None:
     return value if value is not None and 0 <= value <= MAX_INTEGER else None
 
 
+def addresses(given: Iterable[Ssh]) -> list[dict[str, Any]]:
+    """Those that can be pasted into a shell; the others are dropped."""
+    fit = (ssh for ssh in given if is_host(ssh.host) and (not ssh.user or is_user(ssh.user)))
+    return [address(ssh) for ssh in islice(fit, MAX_SSH)]
+
+
 def address(ssh: Ssh) -> dict[str, Any]:
     port = ssh.port if 0 < ssh.port < 65_536 else 22
-    return {"host": cut(ssh.host, 253), "port": port, "user": cut(ssh.user, 64), "kind": cut(ssh.kind, 16)}
+    return {"host": ssh.host, "port": port, "user": ssh.user, "kind": cut(ssh.kind, 16)}
 
 
 def labels(given: Mapping[str, str]) -> dict[str, str]:

@@ -14,14 +14,13 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.inventory.machines import TypedMachine
 from fleet.inventory.models import Instance
+from fleet.inventory.ssh import is_host, is_user
 from fleet.inventory.words import TENANCIES, choices
 from fleet.providers.base import InstanceState
 from fleet.providers.gpus import NAMES
 from fleet.teams.models import Project, Team, User
 
-SSH = re.compile(
-    r"(?:(?P<user>[A-Za-z_][\w.-]{0,63})@)?(?P<host>[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:]+\])(?::(?P<port>\d{1,5}))?"
-)
+SSH = re.compile(r"(?:(?P<user>[^@]*)@)?(?P<host>[^@:\[\]]+|\[[^@\[\]]+\])(?::(?P<port>[0-9]{1,5}))?")
 LABEL = re.compile(r"(?P<key>[^=,\s][^=,]{0,127})=(?P<value>[^,]{0,256})")
 MAX_LABELS = 50
 MAX_GPUS = 1024
@@ -190,10 +189,11 @@ def parse_ssh(text: str) -> list[dict[str, Any]]:
     if not text:
         return []
     match = SSH.fullmatch(text)
-    port = int(match["port"] or 22) if match else 0
-    if not match or not 0 < port < 65_536:
+    user, host, port = (match["user"], match["host"].strip("[]"), int(match["port"] or 22)) if match else (None, "", 0)
+    user = "root" if user is None else user
+    if not is_user(user) or not is_host(host) or not 0 < port < 65_536:
         raise forms.ValidationError(_("Write user@host or user@host:port, as in ubuntu@203.0.113.4:22."))
-    return [{"host": match["host"].strip("[]"), "port": port, "user": match["user"] or "root", "kind": "direct"}]
+    return [{"host": host, "port": port, "user": user, "kind": "direct"}]
 
 
 def ssh_text(addresses: list[dict[str, Any]]) -> str:

