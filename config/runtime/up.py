@@ -74,9 +74,10 @@ class Up:
 
     def _prepare(self) -> None:
         prepare(self.say)
-        self.login = create_first_admin(password=settings.RACKRENT_ADMIN_PASSWORD or None)
         # Notes of a former run would pass for signs of life of this one.
         cache.delete_many([pulse.BEAT, pulse.WORKER])
+        # Last, when both servers are known to work: its password is said once, and a start that fails would lose it.
+        self.login = create_first_admin(password=settings.RACKRENT_ADMIN_PASSWORD or None)
         connections.close_all()
 
     def _programs(self, listening: socket.socket) -> Iterator[Program]:
