@@ -77,17 +77,17 @@ def machine_id(settings_file: str, root: str = "/") -> str:
     """A name that this machine keeps and no other has.
 
     /etc/machine-id alone will not do: container images carry one into every container, and cloned disks too. So in containers
-    an earlier enrolment's id is kept or a random one made; on machines the firmware's id is mixed in. Hashed, as
-    machine-id(5) asks, for it is confidential.
+    an earlier enrolment's id is kept or a random one made, and so where only root may read the firmware's id; elsewhere that is
+    mixed in. Hashed, as machine-id(5) asks, for it is confidential.
     """
     try:
         return load_settings(settings_file).machine_id
     except SettingsError:
         pass
-    parts = [
+    system, firmware = (
         (files.read_text_or_none(root + path) or "").strip()
         for path in ("etc/machine-id", "sys/class/dmi/id/product_uuid")
-    ]
-    if container_kind(root) != "none" or not any(parts):
+    )
+    if container_kind(root) != "none" or not firmware:
         return uuid.uuid4().hex
-    return hashlib.sha256("\n".join(["rackrent", *parts]).encode()).hexdigest()[:32]
+    return hashlib.sha256(f"rackrent\n{system}\n{firmware}".encode()).hexdigest()[:32]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from fleet.inventory.machines import retire_machine
 from fleet.inventory.models import Instance
 from fleet.teams.audit import Actor, record
-from fleet.telemetry.enrolment import listed_candidates
+from fleet.telemetry.matching import candidates
 from fleet.telemetry.models import Agent
 
 INTERVAL_CHOICES_SECONDS = (1, 2, 5, 10, 30, 60)
@@ -73,8 +73,7 @@ def move_agent(*, actor: Actor, agent: Agent, instance: Instance) -> None:
     agent = Agent.objects.select_for_update(of=("self",)).select_related("instance__team").get(pk=agent.pk)
     if not agent.match_conflict:
         raise AgentError(_("There is no conflict to settle any more."))
-    candidates = listed_candidates(team=agent.instance.team, provider_ids=agent.provider_ids)
-    if instance not in candidates:
+    if instance not in candidates(agent):
         raise AgentError(_("The ids that the agent found do not name this machine."))
     own = agent.instance
     for former in Agent.objects.filter(instance=instance):

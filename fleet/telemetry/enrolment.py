@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
@@ -15,15 +14,12 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import Project, Team
 from fleet.teams.secrets import NewToken, hash_token, new_token
 from fleet.telemetry.machines import add_own_machine
+from fleet.telemetry.matching import SAME_ID, Claim, earlier_agents, match_instance, place_of_revoked, same_machine
 from fleet.telemetry.models import Agent, EnrolmentToken
 
 DEFAULT_LIFETIME = timedelta(hours=24)
 MAX_LIFETIME = timedelta(days=365)
 MAX_USES = 10_000
-
-# Why provider ids did not decide which machine an agent is on (Agent.match_conflict).
-SEVERAL = "several"
-TAKEN = "taken"
 
 
 class EnrolmentRefused(Exception):
@@ -44,18 +40,6 @@ class InvalidToken(ValueError):
     def __init__(self, field_name: str, message: str) -> None:
         super().__init__(message)
         self.field = field_name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What an agent says of its machine when it enrols: cleaned strings, none of them believed beyond its own team."""
-
-    machine_id: str
-    hostname: str
-    version: str = ""
-    boot_id: str = ""
-    provider_ids: Mapping[str, str] = field(default_factory=dict)
-    ip_address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +108,17 @@ def enrol_machine(*, secret: str, claim: Claim, now: datetime) -> Enrolled:
     """Give the machine an agent token of its own. Raises TokenNotValid or MachineTaken.
 
     The same machine enrolling again, with a token that is neither expired nor revoked, keeps its instance and uses nothing up:
-    its first answer may have been lost on the way.
+    its first answer may have been lost on the way. A revoked agent comes back only like one that was never there.
     """
     try:
         with transaction.atomic():
             token = _valid_token(secret, now)
-            known = _known_agent(token, claim)
+            earlier = earlier_agents(token, claim)
+            known = same_machine(earlier, claim, now)
             if known is not None:
                 return _replace_token(known, claim, now)
             _use(token, now)
-            return _let_in(token, claim, now)
+            return _let_in(token, claim, earlier, now)
     except IntegrityError:
         # Another machine took the instance between our look and our insert.
         raise MachineTaken("Another machine has just taken this place. Make a new token in Settings, Agents.") from None
@@ -151,32 +136,15 @@ def _valid_token(secret: str, now: datetime) -> EnrolmentToken:
         raise TokenNotValid("The enrolment token was revoked. Make a new one in Settings, Agents.")
     if token.expires_at <= now:
         raise TokenNotValid("The enrolment token has expired. Make a new one in Settings, Agents.")
+    if token.instance and token.instance.gone_at is not None:
+        raise TokenNotValid("The machine of this enrolment token is gone. Make a new one in Settings, Agents.")
     return token
-
-
-def _known_agent(token: EnrolmentToken, claim: Claim) -> Agent | None:
-    """The agent that this machine had before. A clone of its disk shows other provider ids and is another machine."""
-    if not claim.machine_id:
-        return None
-    mine = Agent.objects.select_related("instance__team").filter(
-        instance__team=token.team, instance__gone_at=None, machine_id=claim.machine_id
-    )
-    if token.instance_id:
-        mine = mine.filter(instance=token.instance_id)
-    agent = mine.select_for_update(of=("self",)).order_by("-enrolled_at").first()
-    if agent is None or _contradicts(agent.provider_ids, claim.provider_ids):
-        return None
-    return agent
-
-
-def _contradicts(known: Mapping[str, str], claimed: Mapping[str, str]) -> bool:
-    return any(known[name] != claimed[name] for name in known.keys() & claimed.keys())
 
 
 def _replace_token(agent: Agent, claim: Claim, now: datetime) -> Enrolled:
     token = new_token("rra")
     agent.token_hash, agent.prefix = token.hash, token.prefix
-    agent.enrolled_at, agent.revoked_at = now, None
+    agent.enrolled_at = now
     _say(agent, claim)
     agent.save()
     _record(agent, claim, "agent.enrol_again")
@@ -197,10 +165,13 @@ def _use(token: EnrolmentToken, now: datetime) -> None:
     )
 
 
-def _let_in(token: EnrolmentToken, claim: Claim, now: datetime) -> Enrolled:
+def _let_in(token: EnrolmentToken, claim: Claim, earlier: list[Agent], now: datetime) -> Enrolled:
     if token.instance:
+        _check_not_revoked_since(token, earlier)
         return _attach(token.instance, claim, now, conflict="")
-    instance, conflict = match_instance(team=token.team, provider_ids=claim.provider_ids)
+    instance, conflict = match_instance(token=token, provider_ids=claim.provider_ids)
+    if instance is None and not conflict:
+        instance, conflict = _unlisted_place(token, earlier)
     if instance is None:
         instance = add_own_machine(
             actor=_actor(claim), team=token.team, hostname=claim.hostname, project=token.project, now=now
@@ -208,28 +179,18 @@ def _let_in(token: EnrolmentToken, claim: Claim, now: datetime) -> Enrolled:
     return _attach(instance, claim, now, conflict=conflict)
 
 
-def match_instance(*, team: Team, provider_ids: Mapping[str, str]) -> tuple[Instance | None, str]:
-    """The team's listed machine that these ids name, one to one, or None and why not ("" = there was nothing to match).
-
-    An id counts only for accounts of its own provider: `aws_instance_id` never names a machine of another kind.
-    """
-    found = listed_candidates(team=team, provider_ids=provider_ids)
-    if not found:
-        return None, ""
-    if len(found) > 1:
-        return None, SEVERAL
-    if Agent.objects.filter(instance=found[0], revoked_at=None).exists():
-        return None, TAKEN
-    return found[0], ""
+def _check_not_revoked_since(token: EnrolmentToken, earlier: list[Agent]) -> None:
+    if any(agent.revoked_at and agent.revoked_at >= token.created_at for agent in earlier):
+        raise MachineTaken(
+            "The agent of this machine was revoked after this token was made. Make a new one in Settings, Agents."
+        )
 
 
-def listed_candidates(*, team: Team, provider_ids: Mapping[str, str]) -> list[Instance]:
-    if not provider_ids:
-        return []
-    wanted = Q()
-    for name, value in provider_ids.items():
-        wanted |= Q(account__kind=name.partition("_")[0], external_id=value)
-    return list(Instance.objects.filter(wanted, team=team, gone_at=None).order_by("pk")[:5])
+def _unlisted_place(token: EnrolmentToken, earlier: list[Agent]) -> tuple[Instance | None, str]:
+    """For a machine that no provider's id names: where its revoked agent was, or an entry of its own, and why."""
+    if any(agent.revoked_at is None for agent in earlier):
+        return None, SAME_ID
+    return place_of_revoked(earlier, token), ""
 
 
 def _attach(instance: Instance, claim: Claim, now: datetime, *, conflict: str) -> Enrolled:

@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
-from fleet.telemetry.enrolment import SEVERAL, TAKEN
+from fleet.telemetry.matching import REVOKED, SAME_ID, SEVERAL, TAKEN
 from fleet.telemetry.models import MachineEvent
 
 Words = Mapping[str, str | Promise]
@@ -25,6 +25,10 @@ NVML_WORDS: Words = {
 CONFLICT_WORDS: Words = {
     SEVERAL: _("The ids it found name several listed machines."),
     TAKEN: _("The machine that its ids name has another agent already."),
+    REVOKED: _("The agent of the machine that its ids name was revoked after the install line was made."),
+    SAME_ID: _(
+        "Another machine that reports has the same machine id: a copy of one image, or one that claims to be the other."
+    ),
 }
 EVENT_WORDS: Words = {
     "xid": _("XID %(code)s"),

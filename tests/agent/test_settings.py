@@ -98,3 +98,10 @@ def test_a_machine_keeps_its_id_and_its_copy_gets_another(machine: Path) -> None
     assert "0123456789abcdef" not in first, "the machine id is confidential"
     (machine / "sys/class/dmi/id/product_uuid").write_text("BBBB\n")
     assert machine_id(missing, f"{machine}/") != first
+
+
+def test_a_machine_whose_firmware_id_is_unreadable_is_not_taken_for_a_copy_of_its_disk(machine: Path) -> None:
+    (machine / "etc").mkdir()
+    (machine / "etc/machine-id").write_text("0123456789abcdef\n")
+    missing = str(machine / "none.json")
+    assert machine_id(missing, f"{machine}/") != machine_id(missing, f"{machine}/")

@@ -7,10 +7,11 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
-from fleet.telemetry.enrolment import Claim, Enrolled, MachineTaken, TokenNotValid, enrol_machine
+from fleet.telemetry.enrolment import Enrolled, MachineTaken, TokenNotValid, enrol_machine
 from fleet.telemetry.ingest.answers import config_json
 from fleet.telemetry.ingest.bundle import AgentFile
 from fleet.telemetry.ingest.errors import BadTokenError, BusyError, TakenError, UnavailableError
+from fleet.telemetry.matching import Claim
 from fleet.telemetry.sanitise import clean, clean_map
 from fleet.telemetry.wire import Enrolment
 

@@ -29,10 +29,11 @@ from fleet.telemetry.agents import (
     pause_agent,
     revoke_agent,
 )
-from fleet.telemetry.enrolment import create_enrolment_token, listed_candidates, revoke_enrolment_token
+from fleet.telemetry.enrolment import create_enrolment_token, revoke_enrolment_token
 from fleet.telemetry.forms import EnrolmentTokenForm, IntervalForm
 from fleet.telemetry.ingest.bundle import public_url, shipped_version
 from fleet.telemetry.machine_panel import agent_facts
+from fleet.telemetry.matching import candidates
 from fleet.telemetry.models import Agent, EnrolmentToken
 
 
@@ -78,8 +79,7 @@ def usable_tokens(request: TeamRequest) -> QuerySet[EnrolmentToken]:
 
 
 def conflict_row(agent: Agent, words: str) -> dict[str, Any]:
-    candidates = listed_candidates(team=agent.instance.team, provider_ids=agent.provider_ids)
-    return {"agent": agent, "words": words, "candidates": candidates}
+    return {"agent": agent, "words": words, "candidates": candidates(agent)}
 
 
 @require_POST
@@ -149,7 +149,7 @@ def settle(request: TeamRequest, agent_id: int) -> HttpResponse:
     agent, actor, chosen = _agent(request, agent_id), Actor.of_page(request), request.POST.get("instance", "")
     try:
         if chosen:
-            listed = Instance.objects.filter(team=request.team, pk=int(chosen) if chosen.isdecimal() else 0)
+            listed = Instance.objects.filter(team=request.team, pk=row_id(chosen))
             move_agent(actor=actor, agent=agent, instance=get_object_or_404(listed))
         else:
             keep_apart(actor=actor, agent=agent)
@@ -160,6 +160,11 @@ def settle(request: TeamRequest, agent_id: int) -> HttpResponse:
 
 def _agent(request: TeamRequest, agent_id: int) -> Agent:
     return get_object_or_404(agents_of(request), pk=agent_id)
+
+
+def row_id(text: str) -> int:
+    """The id that `text` names, or 0, which no row has. Python refuses to read very long numbers."""
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
 def _named(agent: Agent, **more: object) -> dict[str, object]:

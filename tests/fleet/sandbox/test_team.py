@@ -16,7 +16,8 @@ from fleet.sandbox.http_api import SandboxAPI
 from fleet.sandbox.office import DashboardOffice
 from fleet.sandbox.team import SlugTakenError, adopt_machines, listed_machines, new_enrolment_token, open_sandbox
 from fleet.teams.models import AuditEntry, Project, Team
-from fleet.telemetry.enrolment import Claim, enrol_machine
+from fleet.telemetry.enrolment import enrol_machine
+from fleet.telemetry.matching import Claim
 from tests.fleet.sandbox.loopback import serving
 
 

@@ -14,10 +14,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from fleet.inventory.models import Instance
+from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.secrets import new_token
+from fleet.telemetry.enrolment import create_enrolment_token
 from fleet.telemetry.ingest.app import Ingest
 from fleet.telemetry.models import Agent
+from tests.fleet.telemetry.enrolling import ACTOR
 
 
 @dataclass
@@ -93,3 +95,25 @@ async def machine(make_instance):
 @pytest.fixture
 async def reporter(machine, reporter_for):
     return await reporter_for(machine)
+
+
+@pytest.fixture
+def token_for(acme):
+    """token_for(max_uses=3) is the secret of a new enrolment token of acme."""
+
+    def make(**fields) -> str:
+        return create_enrolment_token(actor=ACTOR, team=acme, **fields)[1].secret
+
+    return make
+
+
+@pytest.fixture
+def listed(acme):
+    """listed("i-1") is a machine that a provider of acme lists."""
+    cloud = ProviderAccount.objects.create(team=acme, kind="aws", name="Cloud")
+
+    def make(external_id: str, **fields) -> Instance:
+        values = {"team": acme, "account": cloud, "name": f"aws {external_id}", "state": "running", **fields}
+        return Instance.objects.create(external_id=external_id, **values)
+
+    return make

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.db import connections
 
 from fleet.inventory.models import Instance, ProviderAccount
-from fleet.teams.audit import Actor
 from fleet.teams.models import AuditEntry
 from fleet.teams.secrets import hash_token
 from fleet.telemetry.enrolment import (
-    Claim,
     InvalidToken,
     MachineTaken,
     TokenNotValid,
@@ -22,42 +20,7 @@ from fleet.telemetry.enrolment import (
     revoke_enrolment_token,
 )
 from fleet.telemetry.models import Agent, EnrolmentToken
-
-ACTOR = Actor.system("test")
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-def claim(machine_id: str = "m1", **fields) -> Claim:
-    return Claim(machine_id=machine_id, hostname=fields.pop("hostname", "train-01"), **fields)
-
-
-def enrol(secret: str, *args, **fields) -> Agent:
-    return enrol_machine(secret=secret, claim=claim(*args, **fields), now=now()).agent
-
-
-@pytest.fixture
-def token_for(acme):
-    """token_for(max_uses=3) is the secret of a new enrolment token of acme."""
-
-    def make(**fields) -> str:
-        return create_enrolment_token(actor=ACTOR, team=acme, **fields)[1].secret
-
-    return make
-
-
-@pytest.fixture
-def listed(acme):
-    """listed("i-1") is a machine that a provider of acme lists."""
-    cloud = ProviderAccount.objects.create(team=acme, kind="aws", name="Cloud")
-
-    def make(external_id: str, **fields) -> Instance:
-        values = {"team": acme, "account": cloud, "name": f"aws {external_id}", "state": "running", **fields}
-        return Instance.objects.create(external_id=external_id, **values)
-
-    return make
+from tests.fleet.telemetry.enrolling import ACTOR, claim, enrol, now
 
 
 @pytest.mark.django_db

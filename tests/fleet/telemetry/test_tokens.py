@@ -8,9 +8,10 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from fleet.teams.secrets import new_token
-from fleet.telemetry.enrolment import Claim, create_enrolment_token, enrol_machine
+from fleet.telemetry.enrolment import create_enrolment_token, enrol_machine
 from fleet.telemetry.ingest import agents as cache_module
 from fleet.telemetry.ingest.agents import SWEEP_SECONDS, TRUST_SECONDS
+from fleet.telemetry.matching import Claim
 from fleet.telemetry.models import Agent
 from tests.fleet.telemetry.conftest import batch
 
