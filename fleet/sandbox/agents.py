@@ -1,5 +1,6 @@
 """The simulated agents: one task each, all in one process. What they measured is a function of time, so they keep no queue:
-after an outage an agent goes on from the last moment that the server has acknowledged.
+after an outage an agent goes on from the last moment that the server has acknowledged. One that is far behind first shows how its
+machine is now, then sends what is missing before that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fleet.sandbox.client import Backoff, IngestClient, RefusedError, TokenRefus
 from fleet.sandbox.desk import Desk, write_private
 from fleet.sandbox.noise import scatter
 from fleet.sandbox.readings import Machine
-from fleet.sandbox.schedule import HISTORY_SECONDS, batch_of_times, sample_times
+from fleet.sandbox.schedule import HISTORY_SECONDS, batch_of_times, outline_times, sample_times
 
 JSON = dict[str, Any]
 AGENT_VERSION = "0.1.0"
@@ -25,6 +26,7 @@ HEARTBEAT_SECONDS = 15.0
 # Posts of history at the same time, over all agents; each is followed by as long a pause as it took.
 HISTORY_POSTS = 2
 SAVE_SECONDS = 30.0
+FAR_BEHIND_SECONDS = 120.0
 
 
 class Office(Protocol):
@@ -39,11 +41,19 @@ class Office(Protocol):
 
 @dataclass
 class Memory:
-    """What one agent keeps over a restart of the process. `sent_until`: the newest acknowledged sample."""
+    """What one agent keeps over a restart of the process.
+
+    Every sample up to `sent_until` is acknowledged, and, while history is missing, those from `ahead_from` to `ahead_until` (0: none).
+    """
 
     token: str = ""
     instance_id: int | None = None
     sent_until: float = 0.0
+    ahead_from: float = 0.0
+    ahead_until: float = 0.0
+
+    def forget_ahead(self) -> None:
+        self.ahead_from = self.ahead_until = 0.0
 
 
 @dataclass
@@ -159,10 +169,11 @@ class Agent:
         now = self.crew.desk.clock()
         if not self._is_silent(machine, now):
             await self._beat(machine, now)
-        if self.paused or not await self._report(machine, now):
+        if not self.paused and await self._report(machine, now):
+            return 0.0
+        if self.paused or not self.memory.ahead_until:
             self.crew.note_caught_up(self.machine_id)
-            return self.report_seconds - (now - self._offset) % self.report_seconds
-        return 0.0
+        return self.report_seconds - (now - self._offset) % self.report_seconds
 
     def _machine(self) -> Machine | None:
         """The machine while it is up."""
@@ -204,6 +215,7 @@ class Agent:
         if self.memory.token:
             self.crew.say(f"{self.machine_id}: the agent's token is refused; enrolling again")
         self.memory.token, self.memory.sent_until, self.introduced_boot = "", 0.0, ""
+        self.memory.forget_ahead()
 
     @property
     def _offset(self) -> float:
@@ -219,43 +231,73 @@ class Agent:
         return now if silent_from is None or machine.booted_at > machine.born_at else machine.born_at + silent_from
 
     async def _report(self, machine: Machine, now: float) -> bool:
-        """Send the next batch; False when there is nothing (more) to send."""
-        since = max(self.memory.sent_until, machine.booted_at, now - HISTORY_SECONDS)
+        """Send the next batch; False when nothing (more) is to be sent now."""
+        memory = self.memory
+        since = max(memory.sent_until, machine.booted_at, now - HISTORY_SECONDS)
         until = min(now, self._last_word(machine, now))
-        times = batch_of_times(
-            sample_times(
-                since=since,
-                until=until,
-                now=now,
-                interval_seconds=self.interval_seconds,
-                offset_seconds=self._offset % self.interval_seconds,
-            ),
-            self.batch_samples,
-        )
+        if memory.ahead_until <= since or until - memory.ahead_until > FAR_BEHIND_SECONDS:
+            memory.forget_ahead()
+        if memory.ahead_until:
+            return await self._report_behind(machine, since, until, now)
+        if until - since > FAR_BEHIND_SECONDS:
+            return await self._show_now(machine, since, until, now)
+        times = self._times(since, until, now)
+        if times and await self._send(machine, since, times):
+            memory.sent_until = times[-1]
+        return bool(times) and until - times[-1] >= self.report_seconds
+
+    async def _show_now(self, machine: Machine, since: float, until: float, now: float) -> bool:
+        """Send the outline of the last hours ahead of the history."""
+        coarse, dense = outline_times(since=since, until=until, now=now, **self._grid())
+        if dense and await self._send(machine, dense[0], [*coarse, *dense][-self.batch_samples :]):
+            self.memory.ahead_from, self.memory.ahead_until = dense[0], dense[-1]
+        return bool(dense)
+
+    async def _report_behind(self, machine: Machine, since: float, until: float, now: float) -> bool:
+        """Send what is new, else some history. An agent whose turn it is not does not wait for it: its news would grow old."""
+        memory = self.memory
+        if until - memory.ahead_until >= self.report_seconds:
+            times = self._times(memory.ahead_until, until, now)
+            if times and await self._send(machine, memory.ahead_until, times):
+                memory.ahead_until = times[-1]
+            return True
+        if self.crew.history.locked():
+            return False
+        times = self._times(since, memory.ahead_from, now)
         if not times:
-            return False
-        if now - times[-1] < self.report_seconds:
-            await self._send(machine, since, times)
-            return False
+            memory.sent_until = memory.ahead_until
+            memory.forget_ahead()
+            return True
         async with self.crew.history:
             began = self.crew.desk.clock()
-            await self._send(machine, since, times)
+            if await self._send(machine, since, times):
+                memory.sent_until = times[-1]
             await asyncio.sleep(min(self.crew.desk.clock() - began, 2.0))
         return True
 
-    async def _send(self, machine: Machine, since: float, times: list[float]) -> None:
+    def _times(self, since: float, until: float, now: float) -> list[float]:
+        return batch_of_times(sample_times(since=since, until=until, now=now, **self._grid()), self.batch_samples)
+
+    def _grid(self) -> dict[str, float]:
+        return {
+            "interval_seconds": self.interval_seconds,
+            "offset_seconds": self._offset % self.interval_seconds,
+        }
+
+    async def _send(self, machine: Machine, since: float, times: list[float]) -> bool:
+        """Whether the server is done with these samples: it took them, or never will."""
         body = self._batch(machine, since, times)
         try:
             self._obey(await self.crew.client.samples(self.memory.token, body))
         except TooLargeError:
             self.batch_samples = max(1, self.batch_samples // 2)
-            return
+            return False
         except RefusedError as error:
             self.crew.say(f"{self.machine_id}: a batch of {len(times)} samples was refused: {error}")
         self.backoff.reset()
         self.crew.note_success()
         self.introduced_boot = machine.boot_id
-        self.memory.sent_until = times[-1]
+        return True
 
     def _batch(self, machine: Machine, since: float, times: list[float]) -> JSON:
         self.sequence += 1

@@ -9,6 +9,9 @@ from math import ceil, floor
 HISTORY_SECONDS = 24 * 3600.0
 # (older than, seconds between samples). No chart of that age has finer buckets.
 TIERS = ((6 * 3600.0, 120.0), (3600.0, 30.0))
+OUTLINE_SECONDS, DENSE_SECONDS = 4 * 3600.0, 60.0
+# Below the two minutes after which readings no longer show one unbroken idle time.
+OUTLINE_STEP_SECONDS = 90.0
 
 
 def sample_times(
@@ -22,6 +25,24 @@ def sample_times(
         if at + offset_seconds > until:
             return
         yield round(at + offset_seconds, 3)
+
+
+def outline_times(
+    *, since: float, until: float, now: float, interval_seconds: float, offset_seconds: float = 0.0
+) -> tuple[list[float], list[float]]:
+    """(coarse, dense): what tells at once how a machine is and since when, all of it moments that `sample_times` has too."""
+    dense_from = max(since, until - DENSE_SECONDS)
+    coarse = sample_times(
+        since=max(since, until - OUTLINE_SECONDS),
+        until=dense_from,
+        now=now,
+        interval_seconds=ceil(OUTLINE_STEP_SECONDS / interval_seconds) * interval_seconds,
+        offset_seconds=offset_seconds,
+    )
+    dense = sample_times(
+        since=dense_from, until=until, now=now, interval_seconds=interval_seconds, offset_seconds=offset_seconds
+    )
+    return list(coarse), list(dense)
 
 
 def batch_of_times(times: Iterator[float], size: int) -> list[float]:

@@ -86,6 +86,43 @@ async def test_it_enrols_by_the_id_of_the_listing(crew: Crew, server: StubIngest
     assert len(server.enrolled[0]["gpus"]) == 1
 
 
+async def test_it_first_shows_how_the_machine_is_now(crew: Crew, server: StubIngest, clock: Clock) -> None:
+    await Agent(crew, ONE_GPU).step()
+    (first,) = server.batches
+    times = [sample["at"] for sample in first["samples"]]
+    assert clock.now - times[-1] < 5
+    assert times[0] < clock.now - 3.9 * 3600
+    assert max(later - earlier for earlier, later in pairwise(times)) < 120
+    assert "inventory" in first
+
+
+async def test_what_is_new_does_not_wait_for_the_history(crew: Crew, server: StubIngest, clock: Clock) -> None:
+    agent = Agent(crew, ONE_GPU)
+    await agent.step()
+    while not crew.history.locked():
+        await crew.history.acquire()
+    for _ in range(3):
+        clock.now += 10
+        while await agent.step() == 0.0:
+            pass
+        assert clock.now - server.batches[-1]["samples"][-1]["at"] < 10
+    assert len(server.batches) == 4
+
+
+async def test_the_day_has_no_gap_whatever_came_first(crew: Crew, server: StubIngest, clock: Clock) -> None:
+    agent = Agent(crew, ONE_GPU)
+    for _ in range(5):
+        await agent.step()
+    crew.save()
+    clock.now += 3000
+    again = Crew(crew.desk, crew.client, crew.office, crew.path, crew.say)
+    again.remember()
+    await catch_up(Agent(again, ONE_GPU))
+    sent = moments(server, server.enrolled[0]["gpus"][0]["uuid"])
+    assert {round(b - a, 3) for a, b in pairwise(sent) if a > clock.now - 3600} == {5.0}
+    assert max(b - a for a, b in pairwise(sent)) < 121
+
+
 async def test_it_first_sends_the_day_before_then_reports(crew: Crew, server: StubIngest, clock: Clock) -> None:
     agent = Agent(crew, ONE_GPU)
     await catch_up(agent)
@@ -128,11 +165,11 @@ async def test_a_restart_of_the_process_sends_nothing_twice(crew: Crew, server: 
     crew.save()
     again = Crew(crew.desk, crew.client, crew.office, crew.path, crew.say)
     again.remember()
-    posted = server.posted
+    posted, stored = server.posted, len(server.samples)
     clock.now += 10
     await catch_up(Agent(again, ONE_GPU))
     assert len(server.enrolled) == 1
-    assert server.posted == posted + 2 == len(server.samples)
+    assert (server.posted, len(server.samples)) == (posted + 2, stored + 2)
     assert crew.path.stat().st_mode & 0o777 == 0o600
 
 

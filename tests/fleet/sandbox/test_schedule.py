@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from fleet.sandbox.schedule import HISTORY_SECONDS, sample_times
+from fleet.sandbox.schedule import HISTORY_SECONDS, outline_times, sample_times
 
 NOW = 1_796_000_003.0
 
@@ -27,6 +27,13 @@ def test_going_on_from_anywhere_repeats_the_same_moments() -> None:
     day = times(NOW - HISTORY_SECONDS)
     for cut in (3, 500, 700, 1200, len(day) - 2):
         assert times(day[cut]) == day[cut + 1 :]
+
+
+def test_an_outline_takes_its_moments_from_the_day() -> None:
+    coarse, dense = outline_times(since=0, until=NOW, now=NOW, interval_seconds=5, offset_seconds=1.3)
+    assert set(coarse + dense) <= set(times(NOW - HISTORY_SECONDS))
+    assert len(coarse) + len(dense) <= 180
+    assert outline_times(since=NOW - 7, until=NOW, now=NOW, interval_seconds=5)[0] == []
 
 
 def test_nothing_lies_outside_the_span() -> None:
