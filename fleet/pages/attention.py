@@ -53,7 +53,7 @@ def _item(view: MachineView) -> Item | None:
 
 def _make(view: MachineView, *, mark: str, title: str, text: str, states: Iterable[GpuState], rank: int) -> Item:
     at_stake = view.share(states) if view.tiles else view.price
-    return Item(view, mark, title % {"name": view.instance.name}, text, at_stake, rank, view.read_at)
+    return Item(view, mark, title % {"name": view.instance.name}, text, at_stake, rank, view.heard_at)
 
 
 def _broken_agent(view: MachineView) -> Item | None:
@@ -79,7 +79,7 @@ def _lost(view: MachineView) -> Item | None:
     text = _("%(gpus)s fell off the bus. What ran there is gone; the rest of the machine still reports.")
     share = view.price * len(lost) / len(view.tiles) if view.price is not None else None
     title = words % {"name": view.instance.name, "count": len(lost)}
-    return Item(view, "urgent", title, text % {"gpus": names}, share, 0, view.read_at)
+    return Item(view, "urgent", title, text % {"gpus": names}, share, 0, view.heard_at)
 
 
 def _by_state(view: MachineView) -> Item | None:
@@ -103,7 +103,7 @@ def _by_state(view: MachineView) -> Item | None:
 
 def _is_silent(view: MachineView) -> bool:
     """A machine that never had an agent is not quiet, it is not yet watched."""
-    return view.agent is not None and view.read_at is not None and not view.reports
+    return view.agent is not None and view.heard_at is not None and not view.reports
 
 
 def _tiles_in(view: MachineView, state: GpuState) -> str:
@@ -119,8 +119,8 @@ def _stalled_text(view: MachineView) -> str:
 
 
 def _quiet_text(view: MachineView) -> str:
-    assert view.read_at is not None
-    silent = duration_text((view.at - view.read_at).total_seconds())
+    assert view.heard_at is not None
+    silent = duration_text((view.at - view.heard_at).total_seconds())
     if view.instance.billing == Billing.FULL:
         said = _("No report for %(time)s; %(provider)s still bills it.")
     else:

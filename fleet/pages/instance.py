@@ -112,6 +112,8 @@ class Stat:
     read_at: datetime | None
     period: float
     unit: str = ""
+    # Which readings renew it while the page is open: "gpu" or "host".
+    source: str = ""
 
 
 def _stats(view: MachineView) -> list[Stat]:
@@ -135,7 +137,7 @@ def _busy_stat(view: MachineView) -> Stat:
     busy = view.busy_percent
     value = None if busy is None else f"{busy}%"
     note = view.states_label if value else view.verdict_words
-    return Stat("busy", _("GPUs busy"), value, note, view.read_at, view.period_seconds)
+    return Stat("busy", _("GPUs busy"), value, note, view.gpu_read_at, view.period_seconds, source="gpu")
 
 
 def _memory_stat(view: MachineView) -> Stat:
@@ -143,19 +145,20 @@ def _memory_stat(view: MachineView) -> Stat:
     used = [row.memory_used_bytes for row in latest if row.memory_used_bytes is not None]
     value = bytes_text(sum(used) / len(used)) if used else None
     note = _("%(percent)d%% full, mean of %(n)d") % {"n": len(used), "percent": view.memory_percent or 0}
-    return Stat("memory", _("GPU memory"), value, note if used else "", view.read_at, view.period_seconds)
+    note = note if used else ""
+    return Stat("memory", _("GPU memory"), value, note, view.gpu_read_at, view.period_seconds, source="gpu")
 
 
 def _cpu_stat(view: MachineView) -> Stat:
-    host = view.machine.host
-    value = f"{host.cpu_percent:.0f}%" if host and host.cpu_percent is not None and view.reports else None
+    host = view.host
+    value = f"{host.cpu_percent:.0f}%" if host and host.cpu_percent is not None else None
     memory = bytes_text(host.memory_used_bytes) if host and host.memory_used_bytes else ""
     note = _("%(memory)s of memory used") % {"memory": memory} if memory else ""
-    return Stat("cpu", _("Processor"), value, note, view.read_at, view.period_seconds)
+    return Stat("cpu", _("Processor"), value, note, view.host_read_at, view.period_seconds, source="host")
 
 
 def _host_stats(view: MachineView) -> list[Stat]:
-    host = view.machine.host if view.reports else None
+    host = view.host
     pairs = (
         (
             "disk",
@@ -180,7 +183,7 @@ def _host_stats(view: MachineView) -> list[Stat]:
         second = getattr(host, other, None)
         words = note % rate_text(second) if second is not None else ""
         text = None if value is None else rate_text(value)
-        stats.append(Stat(name, label, text, words, view.read_at, view.period_seconds, f" {unit}"))
+        stats.append(Stat(name, label, text, words, view.host_read_at, view.period_seconds, f" {unit}", "host"))
     return stats
 
 

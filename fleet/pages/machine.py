@@ -19,7 +19,7 @@ from fleet.inventory.prices import price_now
 from fleet.providers.registry import adapters
 from fleet.states import IDLE_MONEY, GpuState
 from fleet.telemetry.latest import GpuNow, MachineNow
-from fleet.telemetry.models import Agent
+from fleet.telemetry.models import Agent, HostLatest
 from fleet.words import count_words, state_word, state_words
 
 # The order in which states are listed everywhere.
@@ -55,6 +55,14 @@ class Tile:
             total_bytes=total,
             now=now,
         )
+
+    @property
+    def read_epoch(self) -> str:
+        return epoch_text(self.now.latest.sampled_at if self.now.latest else None)
+
+
+def epoch_text(moment: datetime | None) -> str:
+    return f"{moment.timestamp():.3f}" if moment else ""
 
 
 def mean(values: Iterable[int | None]) -> int | None:
@@ -112,11 +120,22 @@ class MachineView:
         return NO_GPU if not self.tiles and self.reports else self.state.value
 
     @cached_property
+    def gpu_read_at(self) -> datetime | None:
+        return max((tile.now.latest.sampled_at for tile in self.tiles if tile.now.latest), default=None)
+
+    @property
+    def host_read_at(self) -> datetime | None:
+        return self.machine.host.sampled_at if self.machine.host else None
+
+    @cached_property
+    def heard_at(self) -> datetime | None:
+        """The newest reading of whatever kind. While a driver hangs the machine is heard and its GPUs are not read."""
+        return max((moment for moment in (self.gpu_read_at, self.host_read_at) if moment), default=None)
+
+    @property
     def read_at(self) -> datetime | None:
-        moments = [tile.now.latest.sampled_at for tile in self.tiles if tile.now.latest]
-        if self.machine.host:
-            moments.append(self.machine.host.sampled_at)
-        return max(moments, default=None)
+        """The age of what blocks and rows show: the GPUs' figures, or the machine's own where it has no GPU."""
+        return self.gpu_read_at if self.tiles else self.host_read_at
 
     @property
     def period_seconds(self) -> int:
@@ -124,7 +143,15 @@ class MachineView:
 
     @property
     def reports(self) -> bool:
-        return self.read_at is not None and (self.at - self.read_at).total_seconds() <= 3 * self.period_seconds
+        return self._is_fresh(self.heard_at)
+
+    def _is_fresh(self, moment: datetime | None) -> bool:
+        return moment is not None and (self.at - moment).total_seconds() <= 3 * self.period_seconds
+
+    @property
+    def host(self) -> HostLatest | None:
+        """The machine's own figures while they are of now."""
+        return self.machine.host if self._is_fresh(self.host_read_at) else None
 
     @cached_property
     def price(self) -> Decimal | None:
@@ -191,7 +218,7 @@ class MachineView:
 
     @property
     def read_epoch(self) -> str:
-        return f"{self.read_at.timestamp():.3f}" if self.read_at else ""
+        return epoch_text(self.read_at)
 
     @property
     def spoken(self) -> str:
@@ -247,7 +274,7 @@ class MachineView:
         if state is GpuState.STOPPED:
             return self.instance.state_since
         if state is GpuState.UNKNOWN:
-            return self.read_at
+            return self.heard_at
         moments = [tile.now.latest.idle_since for tile in self.tiles if tile.state is state and tile.now.latest]
         known = [moment for moment in moments if moment]
         return max(known) if known and len(known) == len(moments) else None
@@ -290,6 +317,6 @@ class MachineView:
             return _("GPU lost")
         if self.agent is None:
             return _("no agent")
-        if self.read_at is None:
+        if self.heard_at is None:
             return _("no report yet")
         return _("silent %(time)s") % {"time": lasted} if not self.reports else _("not readable")

@@ -41,7 +41,7 @@ def is_first_run(fleet: Fleet) -> bool:
 
 def this_machine(fleet: Fleet) -> MachineView | None:
     """The machine that Rackrent itself runs on, by its host name; else the first one that reports."""
-    reporting = [view for view in fleet.machines if view.agent and view.read_at]
+    reporting = [view for view in fleet.machines if view.agent and view.heard_at]
     here = socket.gethostname()
     own = (view for view in reporting if view.agent and view.agent.hostname == here)
     return next(own, reporting[0] if reporting else None)

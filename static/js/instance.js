@@ -2,7 +2,7 @@
 import { serverNow, tick, touch } from "./ages.js";
 import { CONFIG, dashOf, escapeText, gapTrace, gapsOf, ink, layoutOf, lineOf, wallClock } from "./charts.js";
 import { Live, startPulse } from "./live.js";
-import { STALE_SECONDS, speaks } from "./states.js";
+import { STALE_SECONDS, newestOfGpus, speaks } from "./states.js";
 
 const REDRAW_MS = 1000;
 const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
@@ -11,7 +11,6 @@ const machine = Number(page.dataset.machine);
 const selected = new Set();
 let span = page.dataset.span;
 let charts = new Map();
-let lastSample = Number(page.dataset.read || 0);
 
 const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 const UNITS = {
@@ -234,7 +233,9 @@ function store(sample) {
 function showTiles(sample) {
   for (const [id, gpu] of Object.entries(sample.gpus ?? {})) {
     const tile = page.querySelector(`.biggpus [data-gpu="${CSS.escape(id)}"]`);
-    if (tile) showTile(tile, gpu);
+    if (!tile) continue;
+    tile.dataset.read = String(sample.at);
+    showTile(tile, gpu);
   }
 }
 
@@ -250,20 +251,24 @@ function showTile(tile, gpu) {
   }
 }
 
-/* Silence makes the tiles unknown, also on a page that nobody reloads. */
+/* A GPU that is read no more is unknown, also on a page that nobody reloads and while its machine still reports. */
 function expire() {
-  if (!lastSample || serverNow() - lastSample <= STALE_SECONDS) return;
-  page.querySelectorAll(".biggpus [data-gpu]:not([data-s=stopped])").forEach((tile) => showTile(tile, { state: "unknown" }));
+  for (const tile of page.querySelectorAll(".biggpus [data-read]:not([data-s=stopped])")) {
+    if (serverNow() - Number(tile.dataset.read) > STALE_SECONDS) showTile(tile, { state: "unknown" });
+  }
+}
+
+function renewAges(source, sample) {
+  if (sample) page.querySelectorAll(`[data-source="${source}"] time.age`).forEach((age) => touch(age, sample.at));
 }
 
 function hear(message) {
   if (message.machine !== machine || !message.samples?.length) return;
   message.samples.forEach(store);
-  lastSample = Math.max(lastSample, message.samples.at(-1).at);
-  showTiles(message.samples.at(-1));
-  page.querySelectorAll(".stack time.age, #stats time.age").forEach((age) => {
-    if (Number(age.dataset.period) <= 30 && Number(age.dataset.period) > 0) touch(age, message.samples.at(-1).at);
-  });
+  const ofGpus = newestOfGpus(message.samples);
+  if (ofGpus) showTiles(ofGpus);
+  renewAges("gpu", ofGpus);
+  renewAges("host", message.samples.findLast(({ host }) => host));
   schedule();
 }
 

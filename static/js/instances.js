@@ -1,12 +1,33 @@
 /* Instances: rows that are on the page follow the samples; what is filtered, sorted or loaded later comes from the server. */
-import { touch } from "./ages.js";
+import { serverNow, touch } from "./ages.js";
 import { Live } from "./live.js";
-import { worst } from "./states.js";
+import { STALE_SECONDS, newestOfGpus, speaks, worst } from "./states.js";
 
+const EXPIRE_MS = 5000;
+const words = () => JSON.parse(document.getElementById("list").dataset.words);
+
+function nested(...classes) {
+  const elements = classes.map((name) => Object.assign(document.createElement("span"), { className: name }));
+  elements.reduce((outer, inner) => (outer.append(inner), inner));
+  return elements[0];
+}
+
+/** A percentage with its bar, as components/level.html draws it; null = not known. */
 function level(cell, percent) {
-  const bar = cell?.querySelector(".bar > i");
-  if (!bar || percent === null) return;
-  bar.style.setProperty("--w", String(percent));
+  if (!cell) return;
+  if (percent === null) {
+    const unknown = nested("unk", "");
+    unknown.firstChild.textContent = words().unknown.toLowerCase();
+    cell.replaceChildren(unknown);
+    return;
+  }
+  if (!cell.querySelector(".level")) {
+    const drawn = nested("level", "bar");
+    drawn.firstChild.append(document.createElement("i"));
+    drawn.append(document.createElement("span"));
+    cell.replaceChildren(drawn);
+  }
+  cell.querySelector(".bar > i").style.setProperty("--w", String(percent));
   cell.querySelector(".level > span:last-child").textContent = `${percent}%`;
 }
 
@@ -21,7 +42,7 @@ function nameRow(row) {
   const state = worst(states);
   const badge = row.querySelector(".badge");
   if (!badge || !states.length || state === badge.dataset.s) return;
-  const word = JSON.parse(document.getElementById("list").dataset.words)[state];
+  const word = words()[state];
   const count = states.filter((other) => other === state).length;
   badge.dataset.s = state;
   badge.querySelector(".gpu").dataset.s = state;
@@ -31,19 +52,42 @@ function nameRow(row) {
 
 function show(message) {
   const row = document.querySelector(`tr[data-machine="${message.machine}"]`);
-  const newest = message.samples?.at(-1);
-  if (!row || !newest) return;
-  const gpus = Object.entries(newest.gpus ?? {});
-  for (const [id, gpu] of gpus) {
-    const mark = row.querySelector(`.gpu[data-gpu="${CSS.escape(id)}"]`);
-    if (mark) mark.dataset.s = gpu.state;
+  const marks = row?.querySelectorAll(".gpus .gpu") ?? [];
+  const newest = marks.length ? newestOfGpus(message.samples) : message.samples?.at(-1);
+  if (!row || !newest || newest.at < Number(row.dataset.read || 0)) return;
+  for (const mark of marks) {
+    const gpu = newest.gpus?.[mark.dataset.gpu];
+    mark.dataset.read = gpu ? String(newest.at) : (mark.dataset.read ?? row.dataset.read);
+    if (gpu) mark.dataset.s = gpu.state;
   }
+  row.dataset.read = String(newest.at);
   nameRow(row);
-  if (gpus.length) level(row.querySelector('[data-cell="busy"]'), mean(gpus.map(([, gpu]) => gpu.utilization_percent)));
+  if (marks.length) showLevels(row, Object.values(newest.gpus));
   const age = row.querySelector("time.age");
   if (age) touch(age, newest.at);
 }
 
+function showLevels(row, gpus) {
+  level(row.querySelector('[data-cell="busy"]'), mean(gpus.map((gpu) => gpu.utilization_percent)));
+  const fill = ({ memory_used_bytes: used, memory_total_bytes: total }) => (typeof used === "number" && total ? (100 * used) / total : null);
+  level(row.querySelector('[data-cell="memory"]'), mean(gpus.map(fill)));
+}
+
+/* A GPU that was not read for too long is unknown, also on a page that nobody reloads and while its machine still reports. */
+function expire() {
+  for (const row of document.querySelectorAll("tr[data-machine]")) {
+    const stale = [...row.querySelectorAll(".gpus .gpu[data-gpu]")].filter((mark) => {
+      const read = Number(mark.dataset.read || row.dataset.read || 0);
+      return speaks(mark.dataset.s) && read && serverNow() - read > STALE_SECONDS;
+    });
+    if (!stale.length) continue;
+    for (const mark of stale) mark.dataset.s = "unknown";
+    nameRow(row);
+    if (!row.querySelector('.gpus .gpu:not([data-s="unknown"], [data-s="stopped"])')) showLevels(row, []);
+  }
+}
+
 if (document.querySelector("[data-live]")) {
+  setInterval(() => !document.hidden && expire(), EXPIRE_MS);
   new Live({ team: document.body.dataset.team }).addEventListener("message", ({ detail }) => show(detail));
 }

@@ -2,7 +2,7 @@
 import { ageText, serverNow, touch } from "./ages.js";
 import { Live, startPulse } from "./live.js";
 import { applyFilter, startMap, writeTile } from "./map.js";
-import { STALE_SECONDS, STATES, speaks, worst } from "./states.js";
+import { STALE_SECONDS, STATES, newestOfGpus, speaks, worst } from "./states.js";
 
 const card = document.querySelector(".card-tip");
 const panels = [...document.querySelectorAll("[data-map]")];
@@ -31,14 +31,16 @@ function set(tile, name, value) {
 
 function show(panel, message) {
   const block = panel.querySelector(`#m${message.machine}`);
-  const newest = message.samples?.at(-1);
+  const tiles = block?.querySelectorAll(".tiles .gpu") ?? [];
+  const newest = tiles.length ? newestOfGpus(message.samples) : message.samples?.at(-1);
   if (!block || !newest || newest.at < Number(block.dataset.read || 0)) return;
-  block.dataset.read = String(newest.at);
-  const view = panel.querySelector(".map").dataset.view;
-  for (const [id, gpu] of Object.entries(newest.gpus ?? {})) {
-    const tile = block.querySelector(`[data-gpu="${CSS.escape(id)}"]`);
-    if (tile) moveTile(tile, gpu, view);
+  const { view } = panel.querySelector(".map").dataset;
+  for (const tile of tiles) {
+    const gpu = newest.gpus?.[tile.dataset.gpu];
+    tile.dataset.read = gpu ? String(newest.at) : (tile.dataset.read ?? block.dataset.read);
+    if (gpu) moveTile(tile, gpu, view);
   }
+  block.dataset.read = String(newest.at);
   nameBlock(block, panel);
   const age = panel.querySelector("header > time.age");
   if (age) touch(age, newest.at);
@@ -59,17 +61,19 @@ function nameBlock(block, panel) {
   else words.textContent = count < states.length ? `${count} ${word.toLowerCase()}` : word;
 }
 
-/* Whoever has not reported for too long is unknown, also on a page that nobody reloads. */
+/* A GPU that was not read for too long is unknown, also on a page that nobody reloads and while its machine still reports. */
 function expire(panel) {
   const { view } = panel.querySelector(".map").dataset;
-  let changed = false;
-  for (const block of panel.querySelectorAll(".machine[data-read]:not([data-worst=stopped], [data-worst=unknown])")) {
-    if (!block.dataset.read || serverNow() - Number(block.dataset.read) <= STALE_SECONDS) continue;
-    for (const tile of block.querySelectorAll(".tiles .gpu")) moveTile(tile, { state: "unknown" }, view);
-    nameBlock(block, panel);
-    changed = true;
+  const changed = new Set();
+  for (const tile of panel.querySelectorAll(".tiles .gpu[data-gpu]")) {
+    const block = tile.closest(".machine");
+    const read = Number(tile.dataset.read || block.dataset.read || 0);
+    if (!speaks(tile.dataset.s) || !read || serverNow() - read <= STALE_SECONDS) continue;
+    moveTile(tile, { state: "unknown" }, view);
+    changed.add(block);
   }
-  if (changed) recount(panel);
+  changed.forEach((block) => nameBlock(block, panel));
+  if (changed.size) recount(panel);
 }
 
 /* Many machines report within one second: a map is written once for all of them. */

@@ -6,6 +6,9 @@ export const STATES = ["working", "held", "free", "starved", "stalled", "unknown
 const WORST_FIRST = ["stalled", "held", "starved", "unknown", "free", "working", "stopped"];
 export const STALE_SECONDS = 30;
 
+/** The newest sample that read GPUs: while a driver hangs, machines report themselves alone. */
+export const newestOfGpus = (samples) => samples?.findLast(({ gpus }) => gpus && Object.keys(gpus).length > 0);
+
 export const worst = (states) => WORST_FIRST.find((state) => states.includes(state)) ?? "unknown";
 
 /** Whether a figure means anything in this state. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 from django.utils import timezone
@@ -26,13 +27,21 @@ class Reporter:
         self, *, at: float | None = None, host: dict[str, float] | None = None, **readings: float | None
     ) -> float:
         """One sample of every GPU and of the machine; answers when it is committed. Returns its moment."""
-        self.sequence += 1
         moment = time.time() if at is None else at
         gpus = [
             {"uuid": gpu.uuid, "memory_total_bytes": 80 * GIB, "memory_used_bytes": 60 * GIB, **readings}
             for gpu in self.instance.gpus.all()
         ]
-        sample = {"at": moment, "gpus": gpus, "host": host or {"cpu_percent": 10.0}}
+        answer = self._send({"at": moment, "gpus": gpus, "host": host or {"cpu_percent": 10.0}})
+        assert answer["accepted"]["gpu"] == len(gpus), answer
+        return moment
+
+    def report_host(self, *, at: float, host: dict[str, float]) -> None:
+        """A sample of the machine alone, as an agent sends while the driver hangs."""
+        self._send({"at": at, "gpus": [], "host": host})
+
+    def _send(self, sample: dict[str, Any]) -> dict[str, Any]:
+        self.sequence += 1
         body = {
             "v": 1,
             "agent_version": "0.1.0",
@@ -44,8 +53,8 @@ class Reporter:
         headers = {"Authorization": f"Bearer {self.token}"}
         response = httpx.post(f"{self.url}/ingest/v1/samples", json=body, headers=headers, timeout=20)
         assert response.status_code == 200, response.text
-        assert response.json()["accepted"]["gpu"] == len(gpus), response.text
-        return moment
+        answer: dict[str, Any] = response.json()
+        return answer
 
 
 def enrol(url: str, instance: Instance) -> Reporter:

@@ -133,6 +133,27 @@ def test_a_signed_out_reader_hears_nothing_more(machine, alice, open_context):
     connected(page, "off")
 
 
+def test_a_hung_driver_turns_tiles_unknown_while_the_machine_reports_on(machine, alice, open_context):
+    context = open_context(alice)
+    addresses = ("", "instances/", f"instances/{machine.instance.pk}/")
+    overview, rows, one = pages = [context.new_page() for _address in addresses]
+    for page, address in zip(pages, addresses, strict=True):
+        page.clock.install()
+        page.goto(f"/t/acme/{address}")
+        connected(page)
+        page.clock.fast_forward("00:40")
+    machine.report_host(host={"cpu_percent": 55.0}, at=time.time() + 40)
+    until(one, lambda: figures(one, "cpu")[-1:] == [55])
+    for page in pages:
+        page.clock.run_for(6000)
+    expect(overview.locator(".tiles .gpu").first).to_have_attribute("data-s", "unknown")
+    expect(rows.locator("tbody .badge")).to_have_text("Unknown")
+    expect(rows.locator('[data-cell="busy"]')).to_have_text("unknown")
+    expect(one.locator(".gpu.big b").first).to_have_text("?")
+    expect(one.locator('[data-chart-panel="busy"] time.age')).to_have_class("age old")
+    expect(one.locator('[data-chart-panel="cpu"] time.age')).to_have_class("age")
+
+
 def test_silence_turns_tiles_unknown_without_a_reload(machine, alice, open_context):
     context = open_context(alice)
     page = context.new_page()

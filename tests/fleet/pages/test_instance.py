@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.telemetry.models import GpuSample, HostSample
+from fleet.telemetry.models import GpuLatest, GpuSample, HostSample
 
 from .conftest import GIB, HELD, WORKING
 from .reading import found
@@ -68,6 +68,22 @@ def test_memory_that_was_not_read_is_not_shown_as_none(page, make_machine):
     tile = found(r'(<button type="button" class="gpu big".*?</button>)', text)
     assert "--m:" not in tile
     assert "memory unknown" in tile
+
+
+def test_a_hung_driver_leaves_the_ages_of_the_gpus_behind(page, make_machine, as_user, alice):
+    """The machine itself reports on; what is shown of its GPUs must not look as fresh."""
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=10)
+    GpuLatest.objects.update(sampled_at=timezone.now() - timedelta(seconds=90))
+    text = page(instance)
+    age = r'.*?<time class="(age[ old]*)"'
+    for place in ('data-stat="busy"', 'data-chart-panel="busy"', "<h2>GPUs</h2>"):
+        assert found(place + age, text) == "age old"
+    for place in ('data-stat="net"', 'data-chart-panel="cpu"'):
+        assert found(place + age, text) == "age"
+    assert 'class="gpu big" data-s="unknown"' in text
+    row = as_user(alice).get("/t/acme/instances/").text
+    assert re.search(r'class="age old"[^>]*>1 min</time></td></tr>', row)
 
 
 def test_charts_carry_the_figures_of_the_span(page, make_machine):
