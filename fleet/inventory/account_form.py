@@ -14,6 +14,7 @@ from fleet.inventory.credentials import CredentialError, keyring
 from fleet.inventory.models import ProviderAccount
 from fleet.providers.base import Field
 from fleet.providers.errors import InvalidOption
+from fleet.teams.fields import LineField
 from fleet.teams.models import Team
 
 # Declared fields are prefixed: an adapter may well have one that is called "name".
@@ -29,9 +30,7 @@ def interval_words(seconds: int) -> str:
 class AccountForm(forms.Form):
     """`values()` is what the use-cases take. Errors of the adapter stand at the field that they are about."""
 
-    name = forms.CharField(
-        label=_("Name in Rackrent"), max_length=80, help_text=_("shown on the fleet map and in costs")
-    )
+    name = LineField(label=_("Name in Rackrent"), max_length=80, help_text=_("shown on the fleet map and in costs"))
 
     def __init__(
         self, *args: Any, team: Team, kind: str, account: ProviderAccount | None = None, **kwargs: Any

@@ -18,6 +18,7 @@ from fleet.inventory.ssh import is_host, is_user
 from fleet.inventory.words import TENANCIES, choices
 from fleet.providers.base import InstanceState
 from fleet.providers.gpus import NAMES
+from fleet.teams.fields import LineField
 from fleet.teams.models import Project, Team, User
 
 SSH = re.compile(r"(?:(?P<user>[^@]*)@)?(?P<host>[^@:\[\]]+|\[[^@\[\]]+\])(?::(?P<port>[0-9]{1,5}))?")
@@ -50,7 +51,7 @@ class PeopleForm(forms.Form):
 
     owner = forms.ModelChoiceField(User.objects.none(), label=_("Owner"), required=False, empty_label=_("nobody"))
     project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), required=False, empty_label=_("none"))
-    labels = forms.CharField(
+    labels = LineField(
         label=_("Labels"), required=False, max_length=4000, help_text=_("key=value, commas between them")
     )
 
@@ -85,7 +86,7 @@ class ListedMachineForm(PeopleForm):
 class TypedMachineForm(PeopleForm):
     """A machine that no provider lists."""
 
-    name = forms.CharField(label=_("Name"), max_length=200)
+    name = LineField(label=_("Name"), max_length=200)
     state = forms.ChoiceField(
         label=_("State"),
         choices=[
@@ -94,7 +95,7 @@ class TypedMachineForm(PeopleForm):
             (InstanceState.TERMINATED.value, _("given back, not billed")),
         ],
     )
-    gpu_raw = forms.CharField(
+    gpu_raw = LineField(
         label=_("GPU model"),
         max_length=120,
         required=False,
@@ -112,9 +113,7 @@ class TypedMachineForm(PeopleForm):
         error_messages={"invalid": _("Write the three capital letters of a currency, for example USD.")},
     )
     tenancy = forms.ChoiceField(label=_("Shared with others"), choices=choices(TENANCIES))
-    region = forms.CharField(
-        label=_("Place"), max_length=80, required=False, help_text=_("a data centre, a room, a desk")
-    )
+    region = LineField(label=_("Place"), max_length=80, required=False, help_text=_("a data centre, a room, a desk"))
     ssh = forms.CharField(
         label=_("SSH address"), max_length=330, required=False, help_text=_("as in ubuntu@203.0.113.4:22")
     )
@@ -153,7 +152,7 @@ class TypedMachineForm(PeopleForm):
 
 
 class HoldForm(forms.Form):
-    reason = forms.CharField(label=_("Reason"), max_length=200, help_text=_("for the others, when they wonder"))
+    reason = LineField(label=_("Reason"), max_length=200, help_text=_("for the others, when they wonder"))
     until = moment_field(_("Until"), _("empty holds until somebody releases it"))
 
     def clean_until(self) -> datetime | None:

@@ -10,11 +10,12 @@ from django.conf import settings
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.utils.translation import gettext_lazy as _
 
+from fleet.teams.fields import LineField
 from fleet.teams.models import Role, Scope
 
 
 class NameForm(forms.Form):
-    name = forms.CharField(label=_("Name"), min_length=2, max_length=80)
+    name = LineField(label=_("Name"), min_length=2, max_length=80)
 
 
 class TeamForm(NameForm):
@@ -78,7 +79,7 @@ class TokenForm(NameForm):
 
 class ProfileForm(forms.Form):
     username = forms.CharField(label=_("User name"), max_length=150, validators=[UnicodeUsernameValidator()])
-    name = forms.CharField(label=_("Name"), max_length=150, required=False, help_text=_("as colleagues see it"))
+    name = LineField(label=_("Name"), max_length=150, required=False, help_text=_("as colleagues see it"))
     email = forms.EmailField(label=_("E-mail"), required=False, help_text=_("you can sign in with it, too"))
     language = forms.ChoiceField(
         label=_("Language"), required=False, choices=[("", _("as the browser asks")), *settings.LANGUAGES]

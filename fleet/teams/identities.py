@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from fleet.teams.access import announce_access_change
 from fleet.teams.audit import Actor, record
 from fleet.teams.errors import NoAccount
+from fleet.teams.fields import one_line
 from fleet.teams.members import change_role, remove_member
 from fleet.teams.models import ExternalIdentity, Membership, Role, Team, User
 from fleet.teams.sessions import end_sessions
@@ -87,7 +88,7 @@ def take_over(user: User, vouched: Vouched, ip_address: str | None) -> None:
 def create_person(vouched: Vouched, ip_address: str | None) -> User:
     # An address that the provider does not vouch for could be anybody's; it would sign in by it.
     email = vouched.email if vouched.email_verified else ""
-    user = User.objects.create_user(free_username(vouched), email, first_name=vouched.name[:150])
+    user = User.objects.create_user(free_username(vouched), email, first_name=one_line(vouched.name)[:150])
     record(
         actor=Actor(user, user.username, "page", ip_address),
         team=None,
