@@ -46,8 +46,8 @@ def attention(machines: Iterable[MachineView]) -> list[Item]:
 
 
 def _item(view: MachineView) -> Item | None:
-    if not view.tiles or view.state is GpuState.STOPPED:
-        return _broken_agent(view)
+    if view.state is GpuState.STOPPED:
+        return None
     return _broken_agent(view) or _lost(view) or _by_state(view)
 
 
@@ -58,7 +58,7 @@ def _make(view: MachineView, *, mark: str, title: str, text: str, states: Iterab
 
 def _broken_agent(view: MachineView) -> Item | None:
     agent = view.agent
-    if agent is None or agent.nvml_state not in {HUNG, *BROKEN} or view.state is GpuState.STOPPED:
+    if agent is None or agent.nvml_state not in {HUNG, *BROKEN}:
         return None
     hung = agent.nvml_state == HUNG
     title = _("%(name)s: its GPU driver hangs") if hung else _("%(name)s: its GPU driver does not answer")
@@ -83,7 +83,9 @@ def _lost(view: MachineView) -> Item | None:
 
 
 def _by_state(view: MachineView) -> Item | None:
-    state = next((state for state in STATES if state in view.counts), None)
+    """A machine without GPUs has one state that calls for a hand: silence."""
+    states = view.counts if view.tiles else {GpuState.UNKNOWN}
+    state = next((state for state in STATES if state in states), None)
     if state is None or (state is GpuState.UNKNOWN and not _is_silent(view)):
         return None
     titles = {

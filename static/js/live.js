@@ -2,6 +2,7 @@
    A page in a hidden tab lets go of its connection and fetches what it missed when it is looked at again. */
 import { serverNow } from "./ages.js";
 
+const SUBSCRIBE_MS = 10000; // a socket that opens and then says nothing leads into a proxy that swallows it
 const SOCKET_TRIES = 3; // failed in a row before polling takes over
 const POLL_MS = 5000;
 const RETRY_SOCKET_MS = 60000; // while polling, look whether sockets work again
@@ -39,9 +40,17 @@ export class Live extends EventTarget {
     clearTimeout(this.retry);
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`);
     this.socket = socket;
+    this.handshake = setTimeout(() => this.#swallowed(socket), SUBSCRIBE_MS);
     socket.addEventListener("open", () => socket.send(JSON.stringify({ subscribe: this.#wanted() })));
     socket.addEventListener("message", (event) => this.#hear(JSON.parse(event.data)));
     socket.addEventListener("close", (event) => this.#lost(socket, event.code));
+  }
+
+  /** Polling takes over at once: to try again would cost the reader as long each time. */
+  #swallowed(socket) {
+    this.failures = Math.max(this.failures, SOCKET_TRIES - 1);
+    this.#lost(socket);
+    socket.close();
   }
 
   #watch() {
@@ -57,6 +66,7 @@ export class Live extends EventTarget {
   }
 
   #hear(message) {
+    clearTimeout(this.handshake);
     this.#watch();
     if (message.type === "subscribed") this.#subscribed();
     else if (message.type === "refused") this.refused = true;
@@ -84,6 +94,7 @@ export class Live extends EventTarget {
     if (socket !== this.socket) return;
     this.socket = null;
     clearTimeout(this.silence);
+    clearTimeout(this.handshake);
     if (FINAL_CODES.has(code)) {
       this.refused = true; // the server will not change its mind
       this.#setMode("off");

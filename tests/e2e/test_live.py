@@ -85,6 +85,19 @@ def test_where_sockets_are_blocked_the_page_asks(machine, alice, open_context):
     expect(page.locator(".tiles .gpu").first).to_have_attribute("data-s", "held", timeout=15_000)
 
 
+def test_where_sockets_are_swallowed_the_page_asks(machine, alice, open_context):
+    """A proxy that lets the socket open and passes nothing on: no error ever comes."""
+    context = open_context(alice)
+    context.route_web_socket("**/ws/live/", lambda socket: None)
+    page = context.new_page()
+    page.clock.install()
+    page.goto("/t/acme/")
+    page.clock.fast_forward("00:11")
+    connected(page, "polling")
+    machine.report(utilization_percent=0.0, process_count=1)
+    expect(page.locator(".tiles .gpu").first).to_have_attribute("data-s", "held", timeout=15_000)
+
+
 class Cable:
     """A socket's way to the server that the test can pull."""
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from fleet.pages.attention import attention
 from fleet.pages.fleet import load_fleet
+from fleet.providers.base import InstanceState
 from fleet.telemetry.models import GpuLatest
 
 from .conftest import FREE, HELD, STALLED, WORKING
@@ -47,6 +48,19 @@ def test_a_silent_machine_that_is_billed(lines, make_machine):
     assert line.title == "train-01 went quiet"
     assert line.text.startswith("No report for 14 min; ")
     assert line.at_stake_text == "$27.45"
+
+
+def test_a_silent_machine_without_gpus(lines, make_machine):
+    make_machine(name="web-01", readings=[], seconds=840, price="0.40")
+    make_machine(name="web-02", readings=[])
+    [line] = lines()
+    assert (line.title, line.mark, line.at_stake_text) == ("web-01 went quiet", "unknown", "$0.40")
+    assert line.text.startswith("No report for 14 min; ")
+
+
+def test_a_machine_that_is_off_is_left_in_peace(lines, make_machine):
+    make_machine(readings=[], seconds=840, state=InstanceState.STOPPED, agent={"nvml_state": "hung"})
+    assert lines() == []
 
 
 def test_a_machine_that_never_had_an_agent_is_not_quiet(lines, make_instance):
