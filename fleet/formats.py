@@ -1,4 +1,4 @@
-"""How figures read: ages, durations, money, bytes, rates. Ages, bytes and rates read the same in every language."""
+"""How figures read: ages, durations, money, bytes, rates. Bytes and rates read the same in every language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ LONG_DAYS = 30
 # Signs that read without doubt; other currencies show their ISO code.
 SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "CNY": "¥"}
 CENT = Decimal("0.01")
-AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 DECIMAL_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 
@@ -21,10 +20,13 @@ DECIMAL_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 def age_text(seconds: float) -> str:
     """One number and one unit: "25 s", "14 min", "5 h", "3 d"."""
     whole = max(0, int(seconds))
-    for size, unit in AGE_UNITS:
-        if whole >= size:
-            return f"{whole // size} {unit}"
-    return f"{whole} s"
+    size, words = next(unit for unit in age_units() if whole >= unit[0] or unit[0] == 1)
+    return words % {"n": whole // size}
+
+
+def age_units() -> tuple[tuple[int, str], ...]:
+    """The units of ages, largest first: their seconds and their words around %(n)d. The page's script keeps time by them."""
+    return ((86_400, _("%(n)d d")), (3_600, _("%(n)d h")), (60, _("%(n)d min")), (1, _("%(n)d s")))
 
 
 def duration_text(seconds: float) -> str:
@@ -86,6 +88,12 @@ def bytes_text(count: float) -> str:
     """Memory and files, in powers of 1024: "62.4 GiB"."""
     value, unit = scaled(float(count), 1024, BINARY_UNITS)
     return f"{number_text(value)} {unit}"
+
+
+def rate_unit(bytes_per_second: float) -> tuple[str, float]:
+    """The unit in which a rate reads best, and what a rate is multiplied by to be in it."""
+    _value, unit = scaled(float(bytes_per_second), 1000, DECIMAL_UNITS)
+    return unit, 1000.0 ** -DECIMAL_UNITS.index(unit)
 
 
 def rate_text(bytes_per_second: float) -> str:

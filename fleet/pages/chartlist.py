@@ -35,9 +35,7 @@ class Chart:
     text: Callable[[float], str]
     unit: str
     factor: float = 1.0
-    # Where the figures are large: from which stored value on, and the coarser unit with its factor.
-    large: tuple[float, str, float] | None = None
-    # How the page's script writes a figure: "rate" and "bytes" choose their unit by size, else the axis's unit is used.
+    # How figures are written: "rate" and "bytes" choose their unit by size, else the axis's is used. Axes of rates choose too.
     measure: str = ""
     per_gpu: bool = False
     top: float | None = None
@@ -114,9 +112,7 @@ CHARTS = (
             Line("disk_write_bytes_per_second", pgettext_lazy("disk", "write"), "dot"),
         ),
         rate_text,
-        " MB/s",
-        factor=1e-6,
-        large=(1e9, " GB/s", 1e-9),
+        " B/s",
         measure="rate",
     ),
     Chart(
@@ -127,9 +123,7 @@ CHARTS = (
             Line("network_tx_bytes_per_second", pgettext_lazy("network", "out"), "dot"),
         ),
         rate_text,
-        " MB/s",
-        factor=1e-6,
-        large=(1e9, " GB/s", 1e-9),
+        " B/s",
         measure="rate",
     ),
     Chart(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from fleet.formats import rate_unit
 from fleet.pages.chartlist import CHARTS, Chart
 from fleet.pages.machine import MachineView
 from fleet.telemetry.series import Series, gpu_series, host_series
@@ -72,7 +73,7 @@ class Drawn:
             return ""
         if self.chart.per_gpu:
             return self.chart.text(sum(value for _trace, value in newest) / len(newest))
-        if len(newest) == 1:
+        if len(self.traces) == 1:
             return self.chart.text(newest[0][1])
         return ", ".join(f"{self.chart.text(value)} {trace.name}" for trace, value in newest)
 
@@ -83,9 +84,11 @@ class Drawn:
     @property
     def scale(self) -> tuple[str, float]:
         """Unit and factor of the axis."""
-        chart = self.chart
+        if self.chart.measure != "rate":
+            return self.chart.unit, self.chart.factor
         highest = max((value for trace in self.traces for value in trace.values if value is not None), default=0.0)
-        return chart.large[1:] if chart.large and highest >= chart.large[0] else (chart.unit, chart.factor)
+        unit, factor = rate_unit(highest)
+        return f" {unit}", factor
 
     def as_json(self) -> dict[str, Any]:
         chart, (unit, factor) = self.chart, self.scale

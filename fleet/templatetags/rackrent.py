@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -75,6 +76,12 @@ def age(moment: datetime | None, period_seconds: float = 0, label: str = "") -> 
 
 
 @register.simple_tag
+def age_units() -> str:
+    """The units of ages as JSON, for the page's script."""
+    return json.dumps(figures.age_units(), ensure_ascii=False)
+
+
+@register.simple_tag
 def clock(moment: datetime, style: str = "H:i") -> SafeString:
     """A moment in the reader's time zone, with the exact one behind it."""
     local = timezone.localtime(moment)
@@ -84,6 +91,13 @@ def clock(moment: datetime, style: str = "H:i") -> SafeString:
         formats.date_format(local, "DATETIME_FORMAT"),
         formats.date_format(local, style),
     )
+
+
+@register.simple_tag
+def recent_clock(moment: datetime) -> SafeString:
+    """A moment of the last days: hour and minute, after its weekday where that is not today's."""
+    today = timezone.localdate() == timezone.localtime(moment).date()
+    return clock(moment, "H:i" if today else "D H:i")
 
 
 @register.simple_tag

@@ -1,10 +1,7 @@
 /* Keeps every `time.age` ticking on the server's clock; past three reading periods a figure looks old. */
 const OLD_AFTER_PERIODS = 3;
-const UNITS = [
-  [86400, "d"],
-  [3600, "h"],
-  [60, "min"],
-];
+/* Pages without a shell show no ages and say no units. */
+const UNITS = JSON.parse(document.body.dataset.ageUnits || "[]");
 const skewMs = Number(document.body.dataset.now || Date.now() / 1000) * 1000 - Date.now();
 
 /** The server's now, in seconds since the epoch. */
@@ -12,8 +9,8 @@ export const serverNow = () => (Date.now() + skewMs) / 1000;
 
 export function ageText(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
-  const [size, unit] = UNITS.find(([limit]) => whole >= limit) ?? [1, "s"];
-  return `${Math.floor(whole / size)} ${unit}`;
+  const [size, words] = UNITS.find(([limit]) => whole >= limit) ?? UNITS.at(-1);
+  return words.replace("%(n)d", String(Math.floor(whole / size)));
 }
 
 function show(element) {

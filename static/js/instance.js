@@ -18,10 +18,17 @@ const UNITS = {
   bytes: [1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]],
 };
 
+function stepOf(value, measure) {
+  const [base, units] = UNITS[measure];
+  let step = 0;
+  while (step < units.length - 1 && value >= base ** (step + 1)) step += 1;
+  return step;
+}
+
 /** A stored value as fleet/formats.py writes it: rates and bytes in the unit that suits them. */
 function scaled(value, measure) {
   const [base, units] = UNITS[measure];
-  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(base))));
+  const step = stepOf(value, measure);
   return `${step ? short(value / base ** step) : Math.round(value)} ${units[step]}`;
 }
 
@@ -71,6 +78,19 @@ class Chart {
     return [...new Set(this.points.flat().map(([at]) => at))].sort((a, b) => a - b);
   }
 
+  /** The axis of rates is in the unit that suits the highest of them, also when what arrives outgrows it. */
+  #rescale() {
+    if (this.data.measure !== "rate") return;
+    const [base, units] = UNITS.rate;
+    const step = stepOf(Math.max(0, ...this.points.flat().map(([, value]) => value)) / this.data.factor, "rate");
+    if (this.data.unit.trim() === units[step]) return;
+    const ratio = base ** -step / this.data.factor;
+    this.points = this.points.map((points) => points.map(([at, value]) => [at, value * ratio]));
+    this.open = this.open.map((open) => open && { ...open, sum: open.sum * ratio });
+    this.data.factor = base ** -step;
+    this.data.unit = ` ${units[step]}`;
+  }
+
   shown(number) {
     const gpu = this.data.traces[number].gpu;
     return gpu === null || selected.size === 0 || selected.has(String(gpu));
@@ -79,6 +99,7 @@ class Chart {
   draw() {
     const [start, end] = this.window;
     this.points = this.points.map((points) => points.filter(([at]) => at >= start - this.data.step));
+    this.#rescale();
     const gaps = gapsOf(this.moments, this.data.step, start, end);
     this.#drawLines(gaps, start, end);
     if (this.heat) this.#drawHeat(start, end);
@@ -152,13 +173,13 @@ class Chart {
   showFigure() {
     const place = this.line.closest("[data-chart-panel]")?.querySelector("[data-figure]");
     const newest = this.points.map((points) => points.at(-1)?.[1]);
-    const known = newest.filter((value) => value !== undefined);
+    const known = newest.map((value, number) => ({ value, name: this.data.traces[number].name })).filter(({ value }) => value !== undefined);
     if (!place || !known.length) return;
     const { measure, factor, unit } = this.data;
     const text = (value) => (measure ? scaled(value / factor, measure) : `${short(value)}${unit}`);
-    if (this.data.traces[0].gpu !== null) place.textContent = text(known.reduce((sum, value) => sum + value, 0) / known.length);
-    else if (known.length === 1) place.textContent = text(known[0]);
-    else place.textContent = newest.map((value, number) => `${text(value ?? 0)} ${this.data.traces[number].name}`).join(", ");
+    if (this.data.traces[0].gpu !== null) place.textContent = text(known.reduce((sum, { value }) => sum + value, 0) / known.length);
+    else if (newest.length === 1) place.textContent = text(known[0].value);
+    else place.textContent = known.map(({ value, name }) => `${text(value)} ${name}`).join(", ");
   }
 
   /** Adds what arrived since the last redraw; draws anew where a gap opens or closes, or a line outgrows its axis. */

@@ -75,6 +75,27 @@ def test_a_chart_grows(machine, alice, open_context):
     until(page, lambda: figures(page)[-2:] == [11, 12])
 
 
+def test_rates_that_outgrow_their_axis_get_a_larger_unit(machine, alice, open_context):
+    page = open_context(alice).new_page()
+    machine.report(host={"network_rx_bytes_per_second": 800.0})
+    page.goto(f"/t/acme/instances/{machine.instance.pk}/")
+    connected(page)
+    panel = page.locator('[data-chart-panel="network"]')
+    expect(panel.locator(".ytick").last).to_contain_text(" B/s")
+    machine.report(host={"network_rx_bytes_per_second": 2e6})
+    expect(panel.locator("[data-figure]")).to_have_text("2.00 MB/s in")
+    expect(panel.locator(".ytick").last).to_contain_text(" MB/s")
+    until(page, lambda: figures(page, "network")[-2:] == pytest.approx([0.0008, 2]))
+
+
+def test_ages_tick_in_the_language_of_the_page(machine, alice, open_context):
+    page = open_context(alice, locale="zh-CN").new_page()
+    page.clock.install()
+    page.goto("/t/acme/instances/")
+    page.clock.fast_forward("02:10")
+    expect(page.locator("tbody time.age").first).to_have_text("2 分")
+
+
 def test_where_sockets_are_blocked_the_page_asks(machine, alice, open_context):
     context = open_context(alice)
     context.route_web_socket("**/ws/live/", lambda socket: socket.close())

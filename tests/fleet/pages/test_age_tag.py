@@ -3,9 +3,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
+from django.utils import timezone, translation
 
-from fleet.templatetags.rackrent import age
+from fleet.templatetags.rackrent import age, recent_clock
 
 NOW = "2026-11-17T09:14:00Z"
 
@@ -39,3 +39,23 @@ def test_never_read_is_said():
 
 def test_a_label_is_escaped():
     assert "&lt;b&gt;" in drawn(3, 0, "<b>")
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(25, "25 秒"), (720, "12 分"), (18_000, "5 时"), (259_200, "3 天")])
+def test_it_speaks_chinese(seconds, words):
+    with translation.override("zh-hans"):
+        assert f">{words}</time>" in drawn(seconds)
+
+
+def test_a_clock_names_the_day_unless_it_is_today():
+    at = timezone.now()
+    assert ">09:14</time>" in recent_clock(at)
+    assert ">Mon 09:14</time>" in recent_clock(at - timedelta(days=1))
+
+
+def test_today_is_the_reader_s():
+    at = timezone.now()
+    with timezone.override("Pacific/Auckland"):
+        assert ">22:14</time>" in recent_clock(at)
+        assert ">Mon 22:14</time>" in recent_clock(at - timedelta(days=1))
+        assert ">Mon 23:59</time>" in recent_clock(at - timedelta(hours=22, minutes=15))

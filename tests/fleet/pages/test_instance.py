@@ -134,6 +134,23 @@ def test_large_rates_are_read_in_large_units(page, make_machine):
     assert charts["network"]["unit"] == " MB/s"
 
 
+def test_small_rates_are_read_in_small_units(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=20)
+    HostSample.objects.update(network_rx_bytes_per_second=800, network_tx_bytes_per_second=2_100)
+    chart = charts_of(page(instance))["network"]
+    assert (chart["unit"], chart["factor"]) == (" kB/s", 0.001)
+    assert {value for value in chart["traces"][1]["y"] if value is not None} == {2.1}
+
+
+def test_a_reading_without_its_twin_says_which_it_is(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=20)
+    HostSample.objects.update(disk_read_iops=None, disk_write_iops=10)
+    figure = found(r'data-chart-panel="disk_iops".*?data-figure>(.*?)</span>', page(instance))
+    assert figure == "10.0/s write"
+
+
 def test_a_machine_without_a_gpu_shows_itself(page, make_machine):
     instance = make_machine(readings=[], price=None, host={"cpu_percent": 18.0, "memory_used_bytes": 11 * GIB})
     fill(instance, minutes=10)
