@@ -65,12 +65,21 @@ class Reader(Generic[T]):
 def _loads(body: bytes) -> Any:
     try:
         # NaN and Infinity are no JSON but every second serializer writes them: they are values to drop, not a reason to lose the rest.
-        data = json.loads(body)
+        data = json.loads(body, object_pairs_hook=_encodable)
     except (ValueError, RecursionError) as error:
         raise BadJsonError(f"The body is not JSON: {error}") from None
     if not isinstance(data, dict):
         raise BadJsonError("The body must be a JSON object.")
     return data
+
+
+def _encodable(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON can escape half of a surrogate pair, which is no character and which nothing after this can encode."""
+    return {_whole(name): _whole(value) if isinstance(value, str) else value for name, value in pairs}
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "ignore").decode()
 
 
 def scrub(data: Any, kind: type[msgspec.Struct], dropped: Counter[str]) -> None:
@@ -115,7 +124,8 @@ def _number_rule(bounds: inspect.IntType | inspect.FloatType) -> Rule:
         value = data[name]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return
-        if not math.isfinite(value) or not low <= value <= high or value >= below:
+        # Bounds first: an integer of any length can be compared, but not made a float.
+        if not low <= value <= high or value >= below or (isinstance(value, float) and not math.isfinite(value)):
             del data[name]
             dropped[name] += 1
         elif whole:

@@ -43,7 +43,7 @@ Pid = Annotated[int, Meta(ge=1, le=1 << 22)]
 Epoch = Annotated[float, Meta(ge=0, le=1e11)]
 
 Uuid = Annotated[str, Meta(min_length=1, max_length=96)]
-EventKind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}$")]
+EventKind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}\\Z")]
 # Free text is cut and cleaned by sanitise.clean, not refused; this bound only keeps absurd ones out.
 Text = Annotated[str, Meta(max_length=4_096)]
 

@@ -1,6 +1,6 @@
 """Which agent a token belongs to, from memory; what the database says of it is at most a few seconds older.
 
-A sweep asks for all cached agents in one query, so that a revoked token is refused, and a changed interval told, within TRUST_SECONDS.
+A sweep asks for all cached agents in one query, so that a token that was revoked or whose machine is gone is refused, and a changed interval told, within TRUST_SECONDS.
 """
 
 from __future__ import annotations
@@ -59,9 +59,13 @@ class KnownAgent:
         self.has_host_latest = False
 
 
-_COLUMNS = "id, token_hash, instance_id, interval_seconds, report_seconds, paused, coalesce(clock_skew_seconds, 0)"
-_BY_HASH = f"SELECT {_COLUMNS} FROM fleet_agent WHERE token_hash = %s AND revoked_at IS NULL"
-_BY_IDS = f"SELECT {_COLUMNS} FROM fleet_agent WHERE id = ANY(%s) AND revoked_at IS NULL"
+# A machine that was given back, or whose account was disconnected, has no say any more; one that is listed again has.
+_ALLOWED = """
+SELECT a.id, a.token_hash, a.instance_id, a.interval_seconds, a.report_seconds, a.paused, coalesce(a.clock_skew_seconds, 0)
+FROM fleet_agent a JOIN fleet_instance i ON i.id = a.instance_id AND i.gone_at IS NULL WHERE a.revoked_at IS NULL AND
+"""
+_BY_HASH = f"{_ALLOWED} a.token_hash = %s"
+_BY_IDS = f"{_ALLOWED} a.id = ANY(%s)"
 _GPUS = "SELECT uuid, id FROM fleet_gpu WHERE instance_id = %s"
 
 
@@ -73,7 +77,7 @@ class AgentCache:
         self._unknown: OrderedDict[str, float] = OrderedDict()
 
     async def find(self, token: str) -> KnownAgent | None:
-        """The agent, or None for a token that is unknown or revoked. Raises UnavailableError when the database is away."""
+        """The agent, or None for a token that is unknown, revoked or of a machine that is gone. Raises UnavailableError when the database is away."""
         now = time.monotonic()
         if not token.startswith(AGENT_PREFIX) or len(token) > TOKEN_MAX_LENGTH:
             return None

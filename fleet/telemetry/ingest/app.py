@@ -134,7 +134,9 @@ async def _send(scope: Scope, send: Send, data: bytes, sha256: str, content_type
 async def _known(service: Service, headers: Headers) -> KnownAgent:
     agent = await service.agents.find(_bearer(headers))
     if agent is None:
-        raise BadTokenError("This agent's token is unknown or was revoked. Enrol the machine again.")
+        raise BadTokenError(
+            "This agent's token is unknown or revoked, or its machine is gone. Enrol the machine again."
+        )
     return agent
 
 

@@ -99,7 +99,7 @@ def _check_size(body: bytes | bytearray) -> None:
 
 def _declared_length(headers: Headers) -> int:
     value = headers.get(b"content-length", b"0")
-    return int(value) if value.isdigit() else 0
+    return int(value[:20]) if value.isdigit() else 0
 
 
 def decompress(body: bytes, headers: Headers, *, limit: int = MAX_BYTES) -> bytes:

@@ -144,7 +144,7 @@ def _inventory_columns(rows: list[InventoryRow]) -> list[list[Any]]:
         [clean(row.name, 120) for row in rows],
         [row.memory_total_bytes for row in rows],
         [clean(row.pci_bus_id, 32) for row in rows],
-        [row.mig_parent or "" for row in rows],
+        [clean(row.mig_parent, 96) for row in rows],
         [clean(row.mig_profile, 40) for row in rows],
     ]
 

@@ -117,3 +117,8 @@ def listed(acme):
         return Instance.objects.create(external_id=external_id, **values)
 
     return make
+
+
+@pytest.fixture
+def token_for_async(token_for):
+    return sync_to_async(token_for)

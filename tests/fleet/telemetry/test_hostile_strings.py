@@ -63,7 +63,9 @@ async def test_every_string_of_every_body_is_cleaned(machine, reporter, text):
         "sent_at": now,
         "samples": [{"at": now, "gpus": [gpu], "host": host}],
         "events": [{"at": now, "kind": "xid", "detail": text}],
-        "inventory": [{"uuid": "GPU-a", "name": text, "pci_bus_id": text, "mig_profile": text}],
+        "inventory": [
+            {"uuid": "GPU-a", "name": text, "pci_bus_id": text, "mig_parent": text[:96], "mig_profile": text}
+        ],
         "environment": {"hostname": text, "os": text, "frameworks": {text: text}, "provider_ids": {text: text}},
     }
     answer = await reporter.post("samples", json.dumps(body).encode())
@@ -76,7 +78,7 @@ async def test_every_string_of_every_body_is_cleaned(machine, reporter, text):
 
 def everything_stored() -> list[str]:
     rows = [
-        *GPU.objects.values_list("name", "pci_bus_id", "mig_profile"),
+        *GPU.objects.values_list("name", "pci_bus_id", "mig_parent_uuid", "mig_profile"),
         *MachineEvent.objects.values_list("detail", flat=True),
         *GpuLatest.objects.values_list("health", "processes"),
         *HostLatest.objects.values_list("detail", flat=True),

@@ -7,6 +7,9 @@ import time
 import pytest
 from asgiref.sync import sync_to_async
 
+from fleet.inventory.accounts import delete_account
+from fleet.inventory.machines import retire_machine
+from fleet.inventory.models import Instance
 from fleet.teams.secrets import new_token
 from fleet.telemetry.enrolment import create_enrolment_token, enrol_machine
 from fleet.telemetry.ingest import agents as cache_module
@@ -14,6 +17,7 @@ from fleet.telemetry.ingest.agents import SWEEP_SECONDS, TRUST_SECONDS
 from fleet.telemetry.matching import Claim
 from fleet.telemetry.models import Agent
 from tests.fleet.telemetry.conftest import batch
+from tests.fleet.telemetry.enrolling import ACTOR
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,4 +114,27 @@ async def test_enrolling_again_ends_the_old_token(service, acme, machine, report
     await service.agents.sweep()
     assert (await reporter.samples()).status_code == 401
     reporter.token = enrolled.token.secret
+    assert (await reporter.samples()).status_code == 200
+
+
+async def test_a_machine_that_is_given_back_reports_no_more(service, machine, reporter):
+    assert (await reporter.samples()).status_code == 200
+    await sync_to_async(retire_machine)(actor=ACTOR, instance=machine)
+    await service.agents.sweep()
+    for path in ("samples", "heartbeat"):
+        assert (await reporter.post(path, {"v": 1, "sent_at": time.time()})).status_code == 401
+
+
+async def test_a_machine_of_a_disconnected_account_reports_no_more(service, machine, reporter):
+    assert (await reporter.samples()).status_code == 200
+    await sync_to_async(delete_account)(actor=ACTOR, account=machine.account)
+    await service.agents.sweep()
+    assert (await reporter.samples()).status_code == 401
+
+
+async def test_a_machine_that_is_listed_again_reports_again(service, machine, reporter, monkeypatch):
+    await Instance.objects.aupdate(gone_at="2026-01-01T00:00:00Z")
+    assert (await reporter.samples()).status_code == 401
+    await Instance.objects.aupdate(gone_at=None)
+    monkeypatch.setattr(cache_module, "SWEEP_SECONDS", 0.0)
     assert (await reporter.samples()).status_code == 200
