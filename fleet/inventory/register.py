@@ -9,10 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from fleet import panels
 from fleet.inventory.health import health_of
 from fleet.inventory.machines import holds_in_force
-from fleet.inventory.models import Instance, ProviderAccount
+from fleet.inventory.models import HoldKind, Instance, ProviderAccount
 from fleet.inventory.timeline import held, observed
+from fleet.inventory.words import STATES, TENANCIES, choices
 from fleet.panels import Context, NavItem, Panel
 from fleet.teams.access import TeamRequest
+from fleet.teams.audit_words import VALUES
 from fleet.teams.models import Role
 
 
@@ -23,6 +25,7 @@ def register_panels() -> None:
     panels.overview_panels.register(Panel("unread_accounts", "inventory/unread.html", unread_accounts, order=20))
     panels.timeline_sources.register(Panel("observations", "", observed))
     panels.timeline_sources.register(Panel("holds", "", held))
+    VALUES.update({"state": dict(choices(STATES)), "tenancy": dict(choices(TENANCIES)), "kind": dict(HoldKind.choices)})
 
 
 def unread_accounts(request: TeamRequest) -> Context | None:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit_log import csv_lines, find_entries
+from fleet.teams.audit_words import line_of
 from fleet.teams.forms import AuditFilterForm
 from fleet.teams.models import AuditEntry, Role
 
@@ -28,11 +29,13 @@ def audit_log(request: TeamRequest) -> HttpResponse:
     valid = form.is_valid()
     entries = find_entries(team=request.team, **form.cleaned_data) if valid else AuditEntry.objects.none()
     chosen = {name: value for name, value in form.cleaned_data.items() if value}
+    page = Paginator(entries, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "nav": "settings",
         "tab": "audit",
         "form": form,
-        "page": Paginator(entries, PAGE_SIZE).get_page(request.GET.get("page")),
+        "page": page,
+        "lines": [line_of(entry) for entry in page],
         "chosen": urlencode(chosen),
     }
     return render(request, "settings/audit.html", context, status=200 if valid else 422)

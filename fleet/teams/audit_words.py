@@ -1,0 +1,210 @@
+"""How the audit log reads on a page. The database, the API and the CSV keep the plain names, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from fleet.formats import duration_text
+from fleet.teams.models import AuditEntry, Role, Scope
+
+Words = Mapping[str, str | Promise]
+
+ACTIONS: Words = {
+    "account.create": _("Provider connected"),
+    "account.disconnect": _("Provider disconnected"),
+    "account.listing": _("Machines found or gone"),
+    "account.pause": _("Provider no longer read"),
+    "account.resume": _("Provider read again"),
+    "account.rotate_credentials": _("Credentials encrypted anew"),
+    "account.update": _("Provider changed"),
+    "account.verify": _("Provider checked"),
+    "agent.enrol": _("Agent let in"),
+    "agent.enrol_again": _("Agent let in again"),
+    "agent.interval": _("Reporting interval changed"),
+    "agent.keep_apart": _("Machines kept apart"),
+    "agent.move": _("Agent moved to another machine"),
+    "agent.pause": _("Agent paused"),
+    "agent.replaced": _("Agent replaced"),
+    "agent.resume": _("Agent resumed"),
+    "agent.revoke": _("Agent revoked"),
+    "enrolment_token.create": _("Enrolment token made"),
+    "enrolment_token.revoke": _("Enrolment token revoked"),
+    "hold.place": _("Machine held"),
+    "hold.release": _("Hold released"),
+    "instance.add": _("Machine added"),
+    "instance.register": _("Machine registered"),
+    "instance.retire": _("Machine given back"),
+    "instance.update": _("Machine changed"),
+    "invitation.create": _("Invitation made"),
+    "invitation.revoke": _("Invitation withdrawn"),
+    "member.join": _("Member joined"),
+    "member.remove": _("Member removed"),
+    "member.role": _("Role changed"),
+    "person.close": _("Account closed"),
+    "person.create": _("Account made"),
+    "person.link": _("Account linked to a sign-in"),
+    "person.password": _("Password changed"),
+    "person.update": _("Profile changed"),
+    "project.archive": _("Project archived"),
+    "project.create": _("Project created"),
+    "project.restore": _("Project restored"),
+    "project.update": _("Project renamed"),
+    "sandbox.hide": _("Sandbox hidden"),
+    "sandbox.show": _("Sandbox shown"),
+    "session.end": _("Signed out elsewhere"),
+    "team.create": _("Team created"),
+    "team.update": _("Team changed"),
+    "token.create": _("API token made"),
+    "token.revoke": _("API token revoked"),
+}
+FIELDS: Words = {
+    "conflict": _("conflict"),
+    "currency": _("currency"),
+    "email": _("e-mail"),
+    "ended": _("sessions ended"),
+    "expires_at": _("ends"),
+    "first_name": _("first name"),
+    "found": _("found"),
+    "gone": _("gone"),
+    "gpu_count": _("number of GPUs"),
+    "gpu_raw": _("GPU model"),
+    "hides_sandbox": _("hides the sandbox"),
+    "hostname": _("host name"),
+    "instance": _("machine"),
+    "interval_seconds": _("interval"),
+    "issuer": _("sign-in service"),
+    "kind": _("kind"),
+    "labels": _("labels"),
+    "language": _("language"),
+    "last_name": _("last name"),
+    "managed": _("registered"),
+    "max_uses": _("machines it lets in"),
+    "monitor_only": _("only watched"),
+    "name": _("name"),
+    "options": _("options"),
+    "owner": _("owner"),
+    "poll_interval_seconds": _("read every"),
+    "prefix": _("token begins with"),
+    "price_per_hour": _("price per hour"),
+    "project": _("project"),
+    "reason": _("reason"),
+    "region": _("place"),
+    "role": _("role"),
+    "scope": _("may"),
+    "slug": _("address"),
+    "ssh": _("SSH address"),
+    "state": _("state"),
+    "storage_price_per_hour": _("disks per hour"),
+    "tenancy": _("shared with others"),
+    "time_zone": _("time zone"),
+    "until": _("until"),
+    "username": _("user name"),
+}
+VIAS: Words = {
+    "page": _("on a page"),
+    "api": _("through the API"),
+    "agent": _("by an agent"),
+    "system": _("by Rackrent itself"),
+}
+TARGETS: Words = {
+    "APIToken": _("API token"),
+    "EnrolmentToken": _("enrolment token"),
+    "Instance": _("machine"),
+    "Invitation": _("invitation"),
+    "Project": _("project"),
+    "ProviderAccount": _("provider account"),
+    "Team": _("team"),
+    "User": pgettext_lazy("audit", "person"),
+}
+# Words for the values of a field. Packages above this one add theirs where they register.
+VALUES: dict[str, Words] = {"role": dict(Role.choices), "scope": dict(Scope.choices)}
+MOMENTS = frozenset({"until", "expires_at"})
+PRICES = frozenset({"price_per_hour", "storage_price_per_hour"})
+SECONDS = frozenset({"interval_seconds", "poll_interval_seconds"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """None: there is no value on this side."""
+
+    field: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    entry: AuditEntry
+    action: str
+    via: str
+    target: str
+    changes: list[Change]
+
+
+def line_of(entry: AuditEntry) -> Line:
+    changes = [
+        Change(word_of(FIELDS, field), value_text(field, old), value_text(field, new))
+        for field, old, new in entry.changes
+    ]
+    target = word_of(TARGETS, entry.target_type)
+    return Line(entry, word_of(ACTIONS, entry.action), word_of(VIAS, entry.via), target, changes)
+
+
+def word_of(words: Words, name: str) -> str:
+    """The name itself where there is no word: the log holds what earlier releases wrote, too."""
+    return str(words.get(name, name))
+
+
+def value_text(field: str, value: object) -> str | None:
+    """A value of JSON as people write it; None stays None."""
+    if value is None or isinstance(value, str):
+        return value and string_text(field, value)
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if isinstance(value, Mapping | list):
+        return parts_text(field, value)
+    return duration_text(value) if field in SECONDS and isinstance(value, int) else str(value)
+
+
+def parts_text(field: str, value: Mapping[str, object] | list[object]) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={value_text(key, part) or ''}" for key, part in value.items())
+    return ", ".join(address_text(part) if field == "ssh" else value_text(field, part) or "" for part in value)
+
+
+def string_text(field: str, value: str) -> str:
+    if field in MOMENTS:
+        return moment_text(value)
+    if field in PRICES:
+        return price_text(value)
+    return word_of(VALUES.get(field, {}), value)
+
+
+def moment_text(value: str) -> str:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return f"{timezone.localtime(moment) if timezone.is_aware(moment) else moment:%Y-%m-%d %H:%M}"
+
+
+def price_text(value: str) -> str:
+    try:
+        return format(Decimal(value).normalize(), "f")
+    except InvalidOperation:
+        return value
+
+
+def address_text(part: object) -> str:
+    if not isinstance(part, Mapping):
+        return str(part)
+    user, host, port = part.get("user"), part.get("host"), part.get("port")
+    return f"{user}@{host}:{port}" if user else f"{host}:{port}"
