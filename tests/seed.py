@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection
 
+from fleet.inventory.accounts import manual_account
 from fleet.inventory.models import GPU, EnvironmentReport, Instance, ProviderAccount
 from fleet.providers.base import Billing, InstanceState, Tenancy
 from fleet.teams.models import Membership, Project, Role, Team, User
@@ -34,7 +35,6 @@ class Cast:
     price: str
     project: str
     owner: str
-    tenancy: Tenancy = Tenancy.DEDICATED_HOST
     close: bool = False
 
     @property
@@ -66,60 +66,29 @@ SILENT_SECONDS = 840
 GAP = (1_500, 2_280)  # the close machine says nothing for 13 min
 
 TRAIN8, TRAIN4 = (("train", 8),), (("train", 4),)
+RESEARCH, SERVING, BY_HAND = "EC2 research", "EC2 serving", "by hand"
 FLEET = (
-    Cast("llm-pre-01", "RunPod", "US-KS-2", "H100 SXM", 80, TRAIN8, "21.52", "atlas-7b", "priya"),
-    Cast("llm-pre-02", "RunPod", "US-KS-2", "H100 SXM", 80, TRAIN8, "21.52", "atlas-7b", "priya"),
-    Cast("llm-pre-03", "RunPod", "US-KS-2", "H100 SXM", 80, (("stalled", 8),), "21.52", "atlas-7b", "priya"),
-    Cast("ft-a100-01", "RunPod", "EU-RO-1", "A100 SXM", 80, TRAIN4, "6.56", "support-ft", "tomas"),
-    Cast("dev-l40s-01", "RunPod", "EU-RO-1", "L40S", 48, (("train", 1), ("free", 1)), "1.72", "tools", "anna"),
+    Cast("llm-pre-01", RESEARCH, "us-east-2", "H100 SXM", 80, TRAIN8, "55.04", "atlas-7b", "priya"),
+    Cast("llm-pre-02", RESEARCH, "us-east-2", "H100 SXM", 80, TRAIN8, "55.04", "atlas-7b", "priya"),
+    Cast("llm-pre-03", RESEARCH, "us-east-2", "H100 SXM", 80, (("stalled", 8),), "55.04", "atlas-7b", "priya"),
     Cast(
-        "dev-4090-01",
-        "RunPod",
-        "CA-MTL-1",
-        "RTX 4090",
-        24,
-        (("held", 1),),
-        "0.69",
-        "tools",
-        "tomas",
-        Tenancy.COMMUNITY_HOST,
+        "train-h100-01", RESEARCH, "us-west-2", "H100 SXM", 80, (("starved", 8),), "55.04", "vision", "mei", close=True
     ),
-    Cast(
-        "sweep-4090-01",
-        "Vast.ai",
-        "host 41277",
-        "RTX 4090",
-        24,
-        TRAIN8,
-        "3.04",
-        "sweeps",
-        "jonas",
-        Tenancy.COMMUNITY_HOST,
-    ),
-    Cast(
-        "sweep-4090-02",
-        "Vast.ai",
-        "host 38810",
-        "RTX 4090",
-        24,
-        (("train", 6), ("starved", 2)),
-        "3.12",
-        "sweeps",
-        "jonas",
-    ),
-    Cast("sweep-5090-01", "Vast.ai", "host 50163", "RTX 5090", 32, TRAIN4, "2.36", "sweeps", "jonas"),
-    Cast("vast-h100-01", "Vast.ai", "host 29904", "H100 PCIe", 80, TRAIN4, "8.60", "vision", "mei"),
-    Cast("render-3090-01", "Vast.ai", "host 17752", "RTX 3090", 24, (("free", 2),), "0.44", "tools", "anna"),
-    Cast(
-        "train-h100-01", "Lambda", "us-west-3", "H100 SXM", 80, (("starved", 8),), "23.92", "vision", "mei", close=True
-    ),
-    Cast("eval-a100-01", "Lambda", "us-east-1", "A100 SXM", 80, (("held", 8),), "14.32", "eval", "mei"),
-    Cast("gh200-01", "Lambda", "us-east-3", "GH200", 96, (("serve", 1),), "1.49", "serving", "omar"),
-    Cast("p5-train-01", "AWS", "us-east-2", "H100 SXM", 80, TRAIN8, "55.04", "vision", "mei"),
-    Cast("p4de-batch-01", "AWS", "us-east-1", "A100 SXM", 80, (("train", 6), ("held", 2)), "27.45", "eval", "omar"),
-    Cast("p4de-batch-02", "AWS", "us-east-1", "A100 SXM", 80, (("silent", 8),), "27.45", "eval", "omar"),
-    Cast("g6e-serve-01", "AWS", "us-east-1", "L40S", 48, (("serve", 2), ("free", 2)), "10.49", "serving", "omar"),
-    Cast("g5-dev-01", "AWS", "us-east-1", "A10G", 24, (("off", 4),), "5.67", "tools", "anna"),
+    Cast("p5-train-01", RESEARCH, "us-east-2", "H100 SXM", 80, TRAIN8, "55.04", "vision", "mei"),
+    Cast("eval-a100-01", SERVING, "us-east-1", "A100 SXM", 80, (("held", 8),), "27.45", "eval", "mei"),
+    Cast("p4de-batch-01", SERVING, "us-east-1", "A100 SXM", 80, (("train", 6), ("held", 2)), "27.45", "eval", "omar"),
+    Cast("p4de-batch-02", SERVING, "us-east-1", "A100 SXM", 80, (("silent", 8),), "27.45", "eval", "omar"),
+    Cast("g6e-serve-01", SERVING, "us-east-1", "L40S", 48, (("serve", 2), ("free", 2)), "10.49", "serving", "omar"),
+    Cast("g5-dev-01", SERVING, "us-east-1", "A10G", 24, (("off", 4),), "5.67", "tools", "anna"),
+    Cast("ft-a100-01", BY_HAND, "Oslo, rack 2", "A100 SXM", 80, TRAIN4, "6.56", "support-ft", "tomas"),
+    Cast("lab-h100-01", BY_HAND, "Oslo, rack 2", "H100 PCIe", 80, TRAIN4, "8.60", "vision", "mei"),
+    Cast("gh200-01", BY_HAND, "Oslo, rack 3", "GH200", 96, (("serve", 1),), "1.49", "serving", "omar"),
+    Cast("sweep-4090-01", BY_HAND, "Lyon", "RTX 4090", 24, TRAIN8, "3.04", "sweeps", "jonas"),
+    Cast("sweep-4090-02", BY_HAND, "Lyon", "RTX 4090", 24, (("train", 6), ("starved", 2)), "3.12", "sweeps", "jonas"),
+    Cast("sweep-5090-01", BY_HAND, "Lyon", "RTX 5090", 32, TRAIN4, "2.36", "sweeps", "jonas"),
+    Cast("dev-l40s-01", BY_HAND, "office", "L40S", 48, (("train", 1), ("free", 1)), "1.72", "tools", "anna"),
+    Cast("dev-4090-01", BY_HAND, "office", "RTX 4090", 24, (("held", 1),), "0.69", "tools", "tomas"),
+    Cast("render-3090-01", BY_HAND, "office", "RTX 3090", 24, (("free", 2),), "0.44", "tools", "anna"),
 )
 PEOPLE = {
     "anna": ("Anna", "Weber"),
@@ -138,7 +107,7 @@ def seed_fleet(*, now: datetime, samples: bool = True) -> Team:
     projects = {
         name: Project.objects.create(team=team, name=name, slug=name) for name in {cast.project for cast in FLEET}
     }
-    accounts = {name: _account(team, name, now) for name in ("RunPod", "Vast.ai", "Lambda", "AWS")}
+    accounts = {name: _account(team, name, now) for name in (RESEARCH, SERVING)} | {BY_HAND: manual_account(team)}
     ensure_partitions(now=now)
     for cast in FLEET:
         owner, project = people[cast.owner], projects[cast.project]
@@ -167,7 +136,7 @@ def _person(team: Team, name: str) -> User:
 
 
 def _account(team: Team, name: str, now: datetime) -> ProviderAccount:
-    return ProviderAccount.objects.create(team=team, kind=name.lower().replace(".", "-"), name=name, listed_at=now)
+    return ProviderAccount.objects.create(team=team, kind="aws", name=name, listed_at=now)
 
 
 def _machine(cast: Cast, account: ProviderAccount, owner: User, project: Project, now: datetime) -> Instance:
@@ -182,7 +151,7 @@ def _machine(cast: Cast, account: ProviderAccount, owner: User, project: Project
         raw_state=state.value,
         state_since=now - timedelta(days=19) if cast.off else now - timedelta(days=5),
         billing=Billing.STORAGE if cast.off else Billing.FULL,
-        tenancy=cast.tenancy,
+        tenancy=Tenancy.DEDICATED_HOST,
         gpu_model=cast.model,
         gpu_count=sum(count for _pattern, count in cast.patterns),
         vcpus=26 * sum(count for _pattern, count in cast.patterns),
