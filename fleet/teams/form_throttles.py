@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
-from rest_framework.throttling import SimpleRateThrottle
 
 from fleet.teams.addresses import client_ip
+from fleet.teams.throttles import OpenWithoutCache
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 
-class FormThrottle(SimpleRateThrottle):
+class FormThrottle(OpenWithoutCache):
     """Counts by form and address, so that one neighbour does not shut out the others."""
 
     def __init__(self, form: str, rate: str) -> None:

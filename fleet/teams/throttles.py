@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
+from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
@@ -12,8 +14,21 @@ from fleet.teams.addresses import client_ip
 if TYPE_CHECKING:
     from rest_framework.views import APIView
 
+log = logging.getLogger(__name__)
 
-class CallerThrottle(SimpleRateThrottle):
+
+class OpenWithoutCache(SimpleRateThrottle):
+    """Lets everybody through, uncounted, while the cache is away: a throttle must not be what ends the service."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        try:
+            return super().allow_request(request, view)
+        except (RedisError, OSError) as error:
+            log.warning("Nothing is throttled, because the cache does not answer: %s", error)
+            return True
+
+
+class CallerThrottle(OpenWithoutCache):
     """Counts the callers of one kind, which is also the name of their rate in the settings."""
 
     def get_cache_key(self, request: Request, view: APIView) -> str | None:
