@@ -16,6 +16,7 @@ from fleet.teams.teams import numbered
 @transaction.atomic
 def create_project(*, actor: Actor, team: Team, name: str) -> Project:
     """Raises Taken where the team has a project of this name."""
+    lock_names(team)
     refuse_taken_name(team=team, name=name)
     project = Project.objects.create(team=team, name=name, slug=free_project_slug(team, name))
     record(actor=actor, team=team, action="project.create", target=project, new={"name": name, "slug": project.slug})
@@ -27,6 +28,7 @@ def rename_project(*, actor: Actor, project: Project, name: str) -> None:
     """The address stays, and with it what bills and exports call it. Raises Taken."""
     if name == project.name:
         return
+    lock_names(project.team)
     refuse_taken_name(team=project.team, name=name, but=project)
     old = project.name
     Project.objects.filter(pk=project.pk).update(name=name)
@@ -52,6 +54,11 @@ def archive_project(*, actor: Actor, project: Project) -> None:
 def restore_project(*, actor: Actor, project: Project) -> None:
     if Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None):
         record(actor=actor, team=project.team, action="project.restore", target=project)
+
+
+def lock_names(team: Team) -> None:
+    """Until the transaction ends nobody else names a project of this team, so that two cannot take one name at once."""
+    Team.objects.select_for_update().get(pk=team.pk)
 
 
 def refuse_taken_name(*, team: Team, name: str, but: Project | None = None) -> None:

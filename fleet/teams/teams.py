@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.text import slugify
+from django.utils.translation import gettext
 
 from fleet.teams.audit import Actor, record
+from fleet.teams.errors import Taken
 from fleet.teams.models import Membership, Role, Team
 
 # Addresses that would be misread beside these: /t/new/ and the sandbox, which is nobody's own.
 RESERVED_SLUGS = {"new", "sandbox"}
+MAX_TRIES = 10
 
 
 @transaction.atomic
 def create_team(*, actor: Actor, name: str) -> Team:
     """The actor becomes its admin."""
     assert actor.user is not None
-    team = Team.objects.create(name=name, slug=free_team_slug(name))
+    team = with_free_slug(name)
     Membership.objects.create(team=team, user=actor.user, role=Role.ADMIN)
     record(actor=actor, team=team, action="team.create", target=team, new={"name": name, "slug": team.slug})
     return team
@@ -38,6 +41,17 @@ def update_team(*, actor: Actor, team: Team, name: str, currency: str) -> None:
     record(
         actor=actor, team=team, action="team.update", target=team, old={key: old[key] for key in changed}, new=changed
     )
+
+
+def with_free_slug(name: str) -> Team:
+    """Somebody else may take the address between the look and the write; then the next one is free."""
+    for _ in range(MAX_TRIES):
+        try:
+            with transaction.atomic():
+                return Team.objects.create(name=name, slug=free_team_slug(name))
+        except IntegrityError:
+            continue
+    raise Taken(gettext("Many teams of this name are being made right now. Try again, or choose another name."))
 
 
 def free_team_slug(name: str) -> str:

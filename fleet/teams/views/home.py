@@ -6,6 +6,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from fleet.teams.access import PersonRequest, teams_visible_to
 from fleet.teams.audit import Actor
+from fleet.teams.errors import Taken
 from fleet.teams.forms import NameForm
 from fleet.teams.models import Membership
 from fleet.teams.teams import create_team
@@ -29,7 +30,11 @@ def new_team(request: PersonRequest) -> HttpResponse:
     form = NameForm(request.POST)
     if not form.is_valid():
         return draw(request, form, status=422)
-    team = create_team(actor=Actor.of_page(request), name=form.cleaned_data["name"])
+    try:
+        team = create_team(actor=Actor.of_page(request), name=form.cleaned_data["name"])
+    except Taken as error:
+        form.add_error("name", str(error))
+        return draw(request, form, status=422)
     return redirect("overview", team.slug)
 
 

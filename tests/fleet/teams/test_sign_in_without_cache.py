@@ -10,10 +10,13 @@ WRONG = {"username": "alice", "password": "wrong"}
 
 
 @pytest.fixture
-def no_cache(monkeypatch, settings):
+def no_cache():
     """Nobody listens at the address of the cache."""
     dead = RedisCache("redis://127.0.0.1:9/0", {"OPTIONS": {"socket_connect_timeout": 1}})
-    monkeypatch.setattr(caches._connections, "default", dead, raising=False)
+    earlier = caches["default"]
+    caches["default"] = dead
+    yield
+    caches["default"] = earlier
 
 
 def test_the_right_password_opens_the_page(alice, client, no_cache, caplog):
