@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client, override_settings
+from django.utils import translation
 
 from fleet.inventory.models import GPU, Instance, ProviderAccount
 from fleet.providers.base import Billing, InstanceState
@@ -15,6 +16,13 @@ def cheap_passwords():
     """A hash that is slow on purpose would take most of the tests' time."""
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
+
+
+@pytest.fixture(autouse=True)
+def english():
+    """A page that was asked for in Chinese leaves its language in the thread; the next test starts without it."""
+    yield
+    translation.activate("en")
 
 
 @pytest.fixture
