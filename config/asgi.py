@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
+from channels.security.websocket import WebsocketDenier
 from django.core.asgi import get_asgi_application
 from django.urls import path, re_path
 
@@ -18,6 +18,7 @@ django = get_asgi_application()
 
 from config.checks import refuse_unsafe_settings  # noqa: E402
 from config.health import healthz  # noqa: E402
+from config.origin import SameOrigin  # noqa: E402
 from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
 from fleet.telemetry.consumers import LiveConsumer  # noqa: E402
 from fleet.telemetry.ingest.app import PREFIXES, Ingest  # noqa: E402
@@ -62,6 +63,6 @@ async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
 
 
 sockets = URLRouter([path("ws/live/", LiveConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
-websocket = AllowedHostsOriginValidator(AuthMiddlewareStack(sockets))
+websocket = SameOrigin(AuthMiddlewareStack(sockets))
 pages = ProtocolTypeRouter({"http": django, "websocket": websocket})
 application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz}, pages)))
