@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client, override_settings
 from django.utils import translation
 
@@ -23,6 +24,13 @@ def english():
     """A page that was asked for in Chinese leaves its language in the thread; the next test starts without it."""
     yield
     translation.activate("en")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """Tests that commit empty every table after them, which the audit log refuses in earnest."""
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE fleet_auditentry DISABLE TRIGGER not_emptied")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from fleet.teams.audit import record
 from fleet.teams.models import AuditEntry
@@ -96,6 +96,16 @@ def test_pages_keep_the_filter(alice, acme, by, as_user):
 def test_nobody_edits_it_not_even_the_program(entries, change):
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         change(AuditEntry.objects.all())
+
+
+def test_nobody_empties_it(entries):
+    with connection.cursor() as cursor:
+        # Switched off for the tests that commit; back with the end of this test's transaction.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE fleet_auditentry ENABLE TRIGGER not_emptied")
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            cursor.execute("TRUNCATE fleet_auditentry")
+    assert AuditEntry.objects.exists()
 
 
 def test_it_outlives_the_person_and_the_team(entries, alice, acme):
