@@ -23,11 +23,14 @@ MAX_UNSENT = 500
 MAX_MACHINES = 2_000
 
 
+RowId = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+
+
 class Wish(msgspec.Struct):
     """Which machines a page shows; without a list, all of the team, those that come later included."""
 
-    team: Annotated[str, Meta(max_length=60)]
-    machines: Annotated[list[int], Meta(max_length=MAX_MACHINES)] | None = None
+    team: Annotated[str, Meta(max_length=60, pattern=r"^[-a-zA-Z0-9_]+\Z")]
+    machines: Annotated[list[RowId], Meta(max_length=MAX_MACHINES)] | None = None
 
 
 class Request(msgspec.Struct):

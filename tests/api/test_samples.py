@@ -138,3 +138,11 @@ def test_a_series_costs_the_same_queries_however_many_gpus(measured, acme, as_to
     # Token, visible ids, rows, their machines, the slowest interval, samples.
     with django_assert_num_queries(6):
         assert client.get(GPUS, {"gpu": ids}).status_code == 200
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:30:00Z", "1970-01-01T00:00:00Z"])
+def test_an_end_before_all_samples_is_refused_by_its_name(measured, ask, moment):
+    for path, asked in ((GPUS, {"gpu": measured.gpus[0].pk}), (HOSTS, {"instance": measured.instance.pk})):
+        answer = ask(path, until=moment, **asked)
+        assert answer.status_code == 400
+        assert "48 hours" in answer.text

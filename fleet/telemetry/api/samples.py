@@ -104,6 +104,7 @@ class SeriesView(ApiView):
         """What the parameters ask for, as arguments of a series function. `count`: of how many rows."""
         now = timezone.now()
         until = moment_of(request, "until") or now
+        check_kept("until", until, now)
         since = moment_of(request, "since") or until - DEFAULT_SPAN
         fields = words_of(request, "fields", self.columns) or list(self.defaults)
         max_points = number_of(request, "max_points", low=2, high=MAX_POINTS, default=DEFAULT_POINTS)
@@ -187,13 +188,17 @@ def visible(rows: QuerySet[Any], ids: Collection[int], field: str) -> QuerySet[A
 def check_span(since: datetime, until: datetime, now: datetime) -> None:
     if since >= until:
         raise ValidationError({"since": _("Must be earlier than `until`.")})
-    if since < now - KEPT:
-        earliest = (now - KEPT + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%MZ")
-        raise ValidationError(
-            {"since": _("Samples are kept for 48 hours: ask from %(earliest)s on.") % {"earliest": earliest}}
-        )
+    check_kept("since", since, now)
     if until > now + timedelta(hours=1):
         raise ValidationError({"until": _("Lies in the future: leave it out for now.")})
+
+
+def check_kept(field: str, moment: datetime, now: datetime) -> None:
+    if moment < now - KEPT:
+        earliest = (now - KEPT + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%MZ")
+        raise ValidationError(
+            {field: _("Samples are kept for 48 hours: ask from %(earliest)s on.") % {"earliest": earliest}}
+        )
 
 
 def check_size(values: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -36,6 +37,9 @@ from fleet.telemetry.machine_panel import agent_facts
 from fleet.telemetry.matching import candidates
 from fleet.telemetry.models import Agent, EnrolmentToken
 
+# Four heartbeats: fewer may be lost on the way.
+HEARD_WITHIN = timedelta(seconds=60)
+
 
 def install_line(secret: str) -> str:
     """What to paste into a shell of the machine."""
@@ -59,6 +63,7 @@ def draw(request: TeamRequest, form: EnrolmentTokenForm, line: str = "", status:
         "reach": reach_problem(settings.PUBLIC_URL),
         "tokens": usable_tokens(request),
         "agents": found,
+        "reporting": sum(reports(row["agent"], now=timezone.now()) for row in found),
         "shipped_version": shipped_version(),
         "intervals": INTERVAL_CHOICES_SECONDS,
         "conflicts": [conflict_row(row["agent"], row["conflict"]) for row in found if row["conflict"]],
@@ -69,6 +74,10 @@ def draw(request: TeamRequest, form: EnrolmentTokenForm, line: str = "", status:
 def agents_of(request: TeamRequest) -> QuerySet[Agent]:
     mine = Agent.objects.filter(instance__team=request.team, instance__gone_at=None, revoked_at=None)
     return mine.select_related("instance").order_by("instance__name", "pk")
+
+
+def reports(agent: Agent, *, now: datetime) -> bool:
+    return agent.heartbeat_at is not None and now - agent.heartbeat_at < HEARD_WITHIN
 
 
 def usable_tokens(request: TeamRequest) -> QuerySet[EnrolmentToken]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.utils import timezone
 
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.models import AuditEntry
 from fleet.telemetry.models import Agent, EnrolmentToken
+from fleet.telemetry.views.agents import HEARD_WITHIN
 from tests.fleet.telemetry.conftest import enrolled
 
 PAGE = "/t/acme/settings/agents/"
@@ -125,3 +127,26 @@ def test_a_conflict_can_be_kept_apart(bob, agent, as_user):
     as_user(bob).post(f"{PAGE}{agent.pk}/settle/")
     agent.refresh_from_db()
     assert agent.match_conflict == ""
+
+
+def test_only_agents_that_were_heard_just_now_report(alice, agent, make_instance, as_user):
+    silent, _ = enrolled(make_instance(name="silent"))
+    enrolled(make_instance(name="never"))
+    Agent.objects.filter(pk=agent.pk).update(heartbeat_at=timezone.now())
+    Agent.objects.filter(pk=silent.pk).update(heartbeat_at=timezone.now() - HEARD_WITHIN)
+    assert "1 of 3 agents report" in as_user(alice).get(PAGE).text
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 30, "-1", "x"])
+def test_a_machine_that_no_number_names_is_not_found(bob, agent, as_user, number):
+    assert as_user(bob).post(f"{PAGE}{agent.pk}/settle/", {"instance": number}).status_code == 404
+
+
+def test_a_copy_can_be_told_to_be_the_machine_whose_id_it_shows(bob, agent, make_instance, as_user):
+    copy, _ = enrolled(make_instance(name="copy"))
+    Agent.objects.update(machine_id="m1")
+    Agent.objects.filter(pk=copy.pk).update(match_conflict="same_id")
+    browser = as_user(bob)
+    assert "has the same machine id" in browser.get(PAGE).text
+    browser.post(f"{PAGE}{copy.pk}/settle/", {"instance": agent.instance_id})
+    assert Agent.objects.get().instance_id == agent.instance_id

@@ -131,7 +131,14 @@ async def test_a_page_of_another_origin_is_not_let_in(vera, page_of):
     assert not await page.connect()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"subscribe": 5}', '{"subscribe": {"team": 5}}', '{"other": 1}'])
+NO_WISHES = [
+    *("", "[]", "{", '{"subscribe": 5}', '{"subscribe": {"team": 5}}', '{"other": 1}'),
+    *('{"subscribe": {"team": "a\\u0000"}}', '{"subscribe": {"team": "acme\\n"}}'),
+    '{"subscribe": {"team": "acme", "machines": [9223372036854775808]}}',
+]
+
+
+@pytest.mark.parametrize("text", NO_WISHES)
 async def test_what_is_no_wish_is_refused_with_what_to_send(vera, page_of, text):
     page = await connected(await page_of(vera))
     await page.send_text(text)
