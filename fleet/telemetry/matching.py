@@ -20,6 +20,7 @@ SEVERAL = "several"
 TAKEN = "taken"
 REVOKED = "revoked"
 SAME_ID = "same_id"
+SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

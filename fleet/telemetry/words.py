@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
-from fleet.telemetry.matching import REVOKED, SAME_ID, SEVERAL, TAKEN
+from fleet.telemetry.matching import REVOKED, SAME_ID, SEVERAL, SHARED, TAKEN
 from fleet.telemetry.models import MachineEvent
 
 Words = Mapping[str, str | Promise]
@@ -26,6 +26,9 @@ CONFLICT_WORDS: Words = {
     SEVERAL: _("The ids it found name several listed machines."),
     TAKEN: _("The machine that its ids name has another agent already."),
     REVOKED: _("The agent of the machine that its ids name was revoked after the install line was made."),
+    SHARED: _(
+        "Two machines report with its token: one is a copy of the other. Revoke the agent and enrol each machine."
+    ),
     SAME_ID: _(
         "Another machine that reports has the same machine id: a copy of one image, or one that claims to be the other."
     ),

@@ -47,6 +47,10 @@ class KnownAgent:
     has_latest: set[int] = field(default_factory=set)
     has_host_latest: bool = False
     noted_at: float = 0.0
+    # GPUs that the inventory stopped naming: a later sample of one says that it is back.
+    removed: set[int] = field(default_factory=set)
+    # The last boots that heartbeats came from, the newest last.
+    boots: deque[str] = field(default_factory=lambda: deque(maxlen=2))
     gpu_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Received minus sent of the last batches, the newest last (readings.agreed_skew).
     measured_skews: deque[float] = field(default_factory=lambda: deque(maxlen=CONFIRMATIONS))
@@ -67,6 +71,7 @@ FROM fleet_agent a JOIN fleet_instance i ON i.id = a.instance_id AND i.gone_at I
 _BY_HASH = f"{_ALLOWED} a.token_hash = %s"
 _BY_IDS = f"{_ALLOWED} a.id = ANY(%s)"
 _GPUS = "SELECT uuid, id FROM fleet_gpu WHERE instance_id = %s"
+_REMOVED = "SELECT instance_id, id FROM fleet_gpu WHERE instance_id = ANY(%s) AND removed_at IS NOT NULL"
 
 
 class AgentCache:
@@ -102,6 +107,9 @@ class AgentCache:
             return
         async with reaching_database(), self._pool.connection() as connection:
             rows = await (await connection.execute(_BY_IDS, [list(by_id)])).fetchall()
+            instances = [agent.instance_id for agent in by_id.values()]
+            removed = await (await connection.execute(_REMOVED, [instances])).fetchall()
+        _remember_removed(by_id.values(), removed)
         current = {row[0]: row for row in rows}
         for pk, agent in by_id.items():
             row = current.get(pk)
@@ -127,6 +135,7 @@ class AgentCache:
                 self._known.pop(token_hash, None)
                 return None
             gpus = await (await connection.execute(_GPUS, [row[2]])).fetchall()
+            removed = await (await connection.execute(_REMOVED, [[row[2]]])).fetchall()
         agent = self._known.get(token_hash)
         if agent is None:
             pk, _, instance_id, interval, report, paused, skew = row
@@ -135,6 +144,7 @@ class AgentCache:
         _refresh(agent, row, now)
         agent.gpu_ids.update(gpus)
         agent.used_at = now
+        _remember_removed([agent], removed)
         return agent
 
     def _remember_unknown(self, token_hash: str, now: float) -> None:
@@ -147,6 +157,14 @@ class AgentCache:
         for agent in list(self._known.values()):
             if now - agent.used_at > UNUSED_SECONDS:
                 self.forget(agent)
+
+
+def _remember_removed(agents: Iterable[KnownAgent], rows: Iterable[tuple[int, int]]) -> None:
+    by_instance: dict[int, set[int]] = {}
+    for instance_id, gpu_id in rows:
+        by_instance.setdefault(instance_id, set()).add(gpu_id)
+    for agent in agents:
+        agent.removed = by_instance.get(agent.instance_id, set())
 
 
 def _refresh(agent: KnownAgent, row: Iterable[Any], now: float) -> None:

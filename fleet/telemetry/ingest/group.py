@@ -75,6 +75,7 @@ class Group:
             await _run(connection, sql.INSERT_GPU_SAMPLES, sql.GPU_SAMPLE, self._all("gpus"))
             await _run(connection, sql.INSERT_HOST_SAMPLES, sql.HOST_SAMPLE, self._all("hosts"))
             await self._write_gpu_latest(connection, now)
+            await _run(connection, sql.BRING_BACK, sql.BACK, self._back())
             await self._write_host_latest(connection, now)
             await _run(connection, sql.INSERT_EVENTS, sql.EVENT, [(*row, now) for row in self._all("events")])
             await _run(connection, sql.UPDATE_AGENTS, sql.AGENT_NOTE, list(self._notes(now)))
@@ -103,6 +104,12 @@ class Group:
             if now - trail.at > REPLAYED_SECONDS and (busy_at := activity_of(trail.marks).busy_at) is not None
         ]
         await _run(connection, sql.UPDATE_LATE_WORK, sql.LATE_WORK, late)
+
+    def _back(self) -> list[tuple[int, float]]:
+        """GPUs that report though the inventory had stopped naming them. A lost one does not report."""
+        removed = {gpu_id for batch in self.batches for gpu_id in batch.agent.removed}
+        trails = [(gpu_id, self.trails[gpu_id]) for gpu_id in sorted(removed & self.trails.keys())]
+        return [(gpu_id, trail.at) for gpu_id, trail in trails if trail.newest.state != "lost"]
 
     async def _write_host_latest(self, connection: Connection, now: float) -> None:
         known = {batch.agent.instance_id for batch in self.batches if batch.agent.has_host_latest}

@@ -39,9 +39,7 @@ ON CONFLICT (instance_id, uuid) DO UPDATE SET index = excluded.index, name = exc
     mig_parent_uuid = excluded.mig_parent_uuid, mig_profile = excluded.mig_profile, removed_at = NULL
 RETURNING uuid, id
 """
-_REMOVE_OTHERS = (
-    "UPDATE fleet_gpu SET removed_at = now() WHERE instance_id = %s AND removed_at IS NULL AND NOT uuid = ANY(%s)"
-)
+_REMOVE_OTHERS = "UPDATE fleet_gpu SET removed_at = now() WHERE instance_id = %s AND removed_at IS NULL AND NOT uuid = ANY(%s) RETURNING id"
 # What a provider or a person said stays; the agent only fills what nobody knows.
 _FILL_GPU_FACTS = """
 UPDATE fleet_instance SET gpu_count = coalesce(gpu_count, %(count)s),
@@ -131,10 +129,11 @@ async def take_inventory(pool: Pool, agent: KnownAgent, inventory: list[Inventor
     async with agent.gpu_lock, reaching_database(), pool.connection() as connection, connection.transaction():
         cursor = await connection.execute(_TAKE_INVENTORY, [agent.instance_id, *_inventory_columns(rows)])
         ids = await cursor.fetchall()
-        await connection.execute(_REMOVE_OTHERS, [agent.instance_id, uuids])
+        removed = await (await connection.execute(_REMOVE_OTHERS, [agent.instance_id, uuids])).fetchall()
         if facts := gpu_facts(rows):
             await connection.execute(_FILL_GPU_FACTS, {**facts, "instance": agent.instance_id})
     agent.gpu_ids.update(ids)
+    agent.removed = (agent.removed | {gpu_id for (gpu_id,) in removed}) - {gpu_id for _, gpu_id in ids}
 
 
 def _inventory_columns(rows: list[InventoryRow]) -> list[list[Any]]:

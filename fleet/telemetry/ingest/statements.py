@@ -53,6 +53,7 @@ HOST_LATEST: Columns = [
     *HOST_READING,
 ]
 LATE_WORK: Columns = [("gpu_id", INT8), ("at", FLOAT8), ("busy_at", FLOAT8)]
+BACK: Columns = [("gpu_id", INT8), ("at", FLOAT8)]
 EVENT: Columns = [
     ("instance_id", INT8),
     ("gpu_id", INT8),
@@ -129,6 +130,12 @@ UPDATE_HOST_LATEST = (
     "filesystem_total_bytes = coalesce(u.filesystem_total_bytes, t.filesystem_total_bytes), "
     "cpu_limit_cores = u.cpu_limit_cores, detail = u.detail::jsonb, "
     f"{_set(HOST_READING)} FROM {_unnest(HOST_LATEST)} WHERE t.instance_id = u.instance_id AND t.sampled_at < to_timestamp(u.at)"
+)
+
+# A batch that waited since before the removal does not bring a GPU back.
+BRING_BACK = (
+    f"UPDATE fleet_gpu t SET removed_at = NULL FROM {_unnest(BACK)} "
+    "WHERE t.id = u.gpu_id AND t.removed_at < to_timestamp(u.at)"
 )
 
 INSERT_EVENTS = (

@@ -109,3 +109,20 @@ async def test_an_agent_writes_to_its_own_machine_only(make_instance, reporter_f
     )
     assert not await GPU.objects.filter(instance=other, latest__isnull=False).aexists()
     assert await GPU.objects.filter(instance=machine, uuid="GPU-other", latest__power_watts=9.0).aexists()
+
+
+async def test_a_removed_gpu_that_reports_again_is_back(machine, reporter):
+    await reporter.samples(inventory=[{"uuid": "GPU-b", "index": 1}])
+    waited = {"at": time.time() - 60, "gpus": [{"uuid": "GPU-a", "power_watts": 9.0}]}
+    lost = {"at": time.time() + 1, "gpus": [{"uuid": "GPU-a", "state": "lost"}]}
+    for sample in (waited, lost):
+        await reporter.samples(sample)
+        assert (await machine.gpus.aget(uuid="GPU-a")).removed_at is not None
+    await reporter.samples({"at": time.time() + 2, "gpus": [{"uuid": "GPU-a", "power_watts": 9.0}]})
+    assert (await machine.gpus.aget(uuid="GPU-a")).removed_at is None
+
+
+async def test_two_copies_with_one_token_are_a_conflict_and_a_reboot_is_none(reporter):
+    for boot_id, conflict in (("b1", ""), ("b1", ""), ("b2", ""), ("b1", "shared")):
+        await reporter.post("heartbeat", {"v": 1, "sent_at": time.time(), "boot_id": boot_id})
+        assert (await Agent.objects.aget()).match_conflict == conflict
