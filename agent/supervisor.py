@@ -180,7 +180,7 @@ class Supervisor:
         gpus = self._gpus
         trouble = self._access.trouble if gpus.state == OK else ""
         state, detail = (ERROR, trouble) if trouble else (gpus.state, gpus.detail)
-        return {"state": state, "detail": detail, "since": gpus.since, "restarts": max(0, gpus.restarts)}
+        return {"state": state, "detail": detail, "since": gpus.since}
 
     def _status(self) -> dict[str, object]:
         return {

@@ -335,7 +335,7 @@ class Agent:
             return
         body = {
             **self._envelope(machine),
-            "nvml": {"state": "ok", "since": machine.booted_at, "restarts": 0},
+            "nvml": {"state": "ok", "since": machine.booted_at},
             "queued_batches": 0,
             "dropped_batches": 0,
             "cpu_percent": 0.3,

@@ -255,7 +255,6 @@ class NvmlStatus(Struct, gc=False):
     state: Text = ""
     detail: Text | None = None
     since: Epoch | None = None
-    restarts: Count | None = None
 
 
 class Heartbeat(Struct, gc=False):

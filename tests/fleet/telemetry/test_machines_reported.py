@@ -79,7 +79,7 @@ async def test_an_event_is_a_row_and_a_second_equal_xid_is_a_second_one(machine,
 
 async def test_a_heartbeat_says_how_the_agent_is(reporter):
     now = time.time()
-    nvml = {"state": "hung", "detail": "nvmlDeviceGetPowerUsage", "since": now - 40, "restarts": 2}
+    nvml = {"state": "hung", "detail": "nvmlDeviceGetPowerUsage", "since": now - 40}
     beat = {"v": 1, "sent_at": now, "agent_version": "0.2.0", "boot_id": "b2", "nvml": nvml, "queued_batches": 7}
     more = {"oldest_queued_at": now - 70, "dropped_batches": 3, "cpu_percent": 0.4, "memory_bytes": 30 << 20}
     answer = await reporter.post("heartbeat", {**beat, **more})

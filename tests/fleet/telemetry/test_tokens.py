@@ -108,7 +108,9 @@ async def test_enrolling_again_ends_the_old_token(service, acme, machine, report
         _, secret = create_enrolment_token(actor=Actor.system("test"), team=acme)
         from django.utils import timezone
 
-        return enrol_machine(secret=secret.secret, claim=Claim(machine_id="m1", hostname="h"), now=timezone.now())
+        return enrol_machine(
+            secret=secret.secret, claim=Claim(machine_id="m1", hostname="h", boot_id="b1"), now=timezone.now()
+        )
 
     enrolled = await sync_to_async(again)()
     await service.agents.sweep()
