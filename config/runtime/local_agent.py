@@ -17,6 +17,8 @@ from fleet.telemetry.enrolment import create_enrolment_token
 from fleet.telemetry.models import Agent
 
 TOKEN_LIFETIME = timedelta(minutes=10)
+# All that the agent needs of our environment. Keys and addresses of the database are none of its business.
+PASSED_ON = frozenset({"HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"})
 
 
 class EnrolmentFailedError(RuntimeError):
@@ -54,7 +56,7 @@ class LocalAgent:
         done = subprocess.run(
             [*self._command("enrol"), "--url", self.web_url],
             cwd=self.project,
-            env={**os.environ, "RACKRENT_ENROL_TOKEN": secret.secret},
+            env={**agent_environment(), "RACKRENT_ENROL_TOKEN": secret.secret},
             capture_output=True,
             text=True,
             check=False,
@@ -65,8 +67,12 @@ class LocalAgent:
     def become(self) -> None:
         """Turn this process into the agent, which then holds nothing of Django."""
         os.chdir(self.project)
-        os.execv(sys.executable, self._command("run"))  # noqa: S606  # no shell is meant
+        os.execve(sys.executable, self._command("run"), agent_environment())  # noqa: S606  # no shell is meant
 
     def _command(self, name: str) -> list[str]:
         files = ["--config", str(self.settings_file), "--state-dir", str(self.directory / "state")]
         return [sys.executable, "-m", "agent", name, *files]
+
+
+def agent_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON}

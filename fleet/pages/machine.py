@@ -18,7 +18,7 @@ from fleet.inventory.models import Instance
 from fleet.inventory.prices import price_now
 from fleet.providers.registry import adapters
 from fleet.states import IDLE_MONEY, GpuState
-from fleet.telemetry.latest import GpuNow, MachineNow
+from fleet.telemetry.latest import GpuNow, MachineNow, limits_for
 from fleet.telemetry.models import Agent, HostLatest
 from fleet.words import count_words, state_word, state_words
 
@@ -118,6 +118,11 @@ class MachineView:
     def worst(self) -> str:
         """The state that the block's edge shows; "none" for a machine that reports and has no GPU."""
         return NO_GPU if not self.tiles and self.reports else self.state.value
+
+    @property
+    def stale_seconds(self) -> int:
+        """After which silence the page's script turns a GPU unknown, as the server would."""
+        return round(limits_for(self.agent).stale_after.total_seconds())
 
     @cached_property
     def gpu_read_at(self) -> datetime | None:

@@ -2,7 +2,7 @@
 import { serverNow, tick, touch } from "./ages.js";
 import { CONFIG, dashOf, escapeText, gapTrace, gapsOf, ink, layoutOf, lineOf, wallClock } from "./charts.js";
 import { Live, startPulse } from "./live.js";
-import { STALE_SECONDS, newestOfGpus, speaks } from "./states.js";
+import { newestOfGpus, speaks, staleAfter } from "./states.js";
 
 const REDRAW_MS = 1000;
 const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
@@ -275,7 +275,7 @@ function showTile(tile, gpu) {
 /* A GPU that is read no more is unknown, also on a page that nobody reloads and while its machine still reports. */
 function expire() {
   for (const tile of page.querySelectorAll(".biggpus [data-read]:not([data-s=stopped])")) {
-    if (serverNow() - Number(tile.dataset.read) > STALE_SECONDS) showTile(tile, { state: "unknown" });
+    if (serverNow() - Number(tile.dataset.read) > staleAfter(tile)) showTile(tile, { state: "unknown" });
   }
 }
 

@@ -1,7 +1,7 @@
 /* Instances: rows that are on the page follow the samples; what is filtered, sorted or loaded later comes from the server. */
 import { serverNow, touch } from "./ages.js";
 import { Live } from "./live.js";
-import { STALE_SECONDS, newestOfGpus, speaks, worst } from "./states.js";
+import { newestOfGpus, speaks, staleAfter, worst } from "./states.js";
 
 const EXPIRE_MS = 5000;
 const words = () => JSON.parse(document.getElementById("list").dataset.words);
@@ -78,7 +78,7 @@ function expire() {
   for (const row of document.querySelectorAll("tr[data-machine]")) {
     const stale = [...row.querySelectorAll(".gpus .gpu[data-gpu]")].filter((mark) => {
       const read = Number(mark.dataset.read || row.dataset.read || 0);
-      return speaks(mark.dataset.s) && read && serverNow() - read > STALE_SECONDS;
+      return speaks(mark.dataset.s) && read && serverNow() - read > staleAfter(row);
     });
     if (!stale.length) continue;
     for (const mark of stale) mark.dataset.s = "unknown";

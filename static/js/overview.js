@@ -2,7 +2,7 @@
 import { ageText, serverNow, touch } from "./ages.js";
 import { Live, startPulse } from "./live.js";
 import { applyFilter, startMap, writeTile } from "./map.js";
-import { STALE_SECONDS, STATES, newestOfGpus, speaks, worst } from "./states.js";
+import { STATES, newestOfGpus, speaks, staleAfter, worst } from "./states.js";
 
 const card = document.querySelector(".card-tip");
 const panels = [...document.querySelectorAll("[data-map]")];
@@ -68,7 +68,7 @@ function expire(panel) {
   for (const tile of panel.querySelectorAll(".tiles .gpu[data-gpu]")) {
     const block = tile.closest(".machine");
     const read = Number(tile.dataset.read || block.dataset.read || 0);
-    if (!speaks(tile.dataset.s) || !read || serverNow() - read <= STALE_SECONDS) continue;
+    if (!speaks(tile.dataset.s) || !read || serverNow() - read <= staleAfter(block)) continue;
     moveTile(tile, { state: "unknown" }, view);
     changed.add(block);
   }

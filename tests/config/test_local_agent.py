@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 
-from config.runtime.local_agent import EnrolmentFailedError, LocalAgent
+from config.runtime.local_agent import EnrolmentFailedError, LocalAgent, agent_environment
 from fleet.teams.models import Team
 from fleet.teams.secrets import new_token
 from fleet.telemetry.models import Agent, EnrolmentToken
@@ -49,3 +49,11 @@ def test_it_belongs_to_the_first_team_that_is_no_sandbox(agent: LocalAgent, acme
 def test_it_says_when_there_is_no_team(agent: LocalAgent, db):
     with pytest.raises(EnrolmentFailedError, match="no team yet"):
         agent.enrol()
+
+
+def test_the_agent_inherits_none_of_the_dashboards_secrets(monkeypatch):
+    for name in ("SECRET_KEY", "CREDENTIAL_KEYS", "DATABASE_URL", "REDIS_URL", "RACKRENT_ADMIN_PASSWORD"):
+        monkeypatch.setenv(name, "a secret")
+    monkeypatch.setenv("PATH", "/usr/bin")
+    assert "a secret" not in agent_environment().values()
+    assert agent_environment()["PATH"] == "/usr/bin"

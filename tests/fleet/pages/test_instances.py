@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from fleet.telemetry.models import Agent
+
 from .conftest import FREE, HELD, WORKING
 
 
@@ -113,3 +115,16 @@ def test_charlie_finds_nothing(fleet, charlie, as_user):
     client = as_user(charlie)
     assert client.get("/t/acme/instances/").status_code == 404
     assert client.get("/t/acme/instances.csv").status_code == 404
+
+
+def test_the_page_waits_as_long_for_a_slow_agent_as_the_server_does(alice, as_user, make_instance):
+    quick, slow = make_instance(name="quick", gpus=1), make_instance(name="slow", gpus=1)
+    Agent.objects.create(instance=quick, token_hash="q")
+    Agent.objects.create(instance=slow, token_hash="s", interval_seconds=60, report_seconds=60)
+    for address in ("/t/acme/instances/", "/t/acme/"):
+        page = as_user(alice).get(address).text
+        stale = {
+            int(pk): int(seconds) for pk, seconds in re.findall(r'data-machine="(\d+)"[^>]*data-stale="(\d+)"', page)
+        }
+        assert stale[quick.pk] == 30
+        assert stale[slow.pk] > 120
