@@ -17,6 +17,9 @@ app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telem
 app.conf.beat_schedule = {
     "telemetry.prune_records": {"task": "telemetry.prune_records", "schedule": crontab(hour="3", minute="41")},
     "telemetry.keep_partitions": {"task": "telemetry.keep_partitions", "schedule": crontab(minute="23")},
+    "telemetry.roll_up": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
+    # Before the day's first readers, after the last samples of yesterday that came on time.
+    "telemetry.sort_closed_days": {"task": "telemetry.sort_closed_days", "schedule": crontab(hour="1", minute="37")},
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.prune_observations": {

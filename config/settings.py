@@ -47,6 +47,10 @@ WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)
 POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)
 POLLS_AT_ONCE = env_int("POLLS_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
 LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
+# How long readings are kept: as they came (two days at least, because that late ones are accepted), in 5 minutes, in 1 hour (13 months).
+RAW_RETENTION_DAYS = env_int("RAW_RETENTION_DAYS", 2, low=2, high=366)
+ROLLUP_5MIN_RETENTION_DAYS = env_int("ROLLUP_5MIN_RETENTION_DAYS", 90, low=7, high=3_660)
+ROLLUP_1H_RETENTION_DAYS = env_int("ROLLUP_1H_RETENTION_DAYS", 396, low=31, high=3_660)
 # The real agent on this machine, as one of the first team's.
 LOCAL_AGENT = env_bool("LOCAL_AGENT", True)
 # A fleet that is not there, to look at; never beside real data.

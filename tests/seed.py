@@ -12,9 +12,11 @@ from django.db import connection
 from fleet.inventory.accounts import manual_account
 from fleet.inventory.models import GPU, EnvironmentReport, Instance, ProviderAccount
 from fleet.providers.base import Billing, InstanceState, Tenancy
+from fleet.states import GpuState
 from fleet.teams.models import Membership, Project, Role, Team, User
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent
 from fleet.telemetry.partitions import ensure_partitions
+from fleet.telemetry.state_codes import STATE_CODES
 
 PASSWORD = "correct horse"
 GIB = 1 << 30
@@ -225,14 +227,22 @@ def _environment(machine: Instance, now: datetime) -> None:
     )
 
 
+# The state that a pattern is in since so many seconds; before, it worked.
+STATES = {
+    "starved": (2700, GpuState.STARVED),
+    "held": (22300, GpuState.HELD_IDLE),
+    "free": (10**9, GpuState.FREE),
+    "stalled": (2820, GpuState.STALLED),
+}
 SPAN_SECONDS = 24 * 3600
 # Samples reach into the future, so that charts stay full while pictures are taken; pages read up to now.
 AHEAD_SECONDS = 600
 GPU_SAMPLES = """
 INSERT INTO gpu_sample (gpu_id, sampled_at, utilization_percent, memory_used_bytes, power_watts, power_limit_watts,
-                        sm_activity, temperature_celsius, process_count)
+                        sm_activity, temperature_celsius, process_count, state)
 SELECT %(gpu)s, %(now)s - make_interval(secs => age), least(100, greatest(0, {0})), ({1}) * %(memory)s, ({2}) * 700, 700, {3},
-       38 + 24 * ({2}) + 2 * noise, %(processes)s
+       38 + 24 * ({2}) + 2 * noise, %(processes)s,
+       CASE WHEN age > %(until)s THEN %(before)s ELSE %(state)s END
 FROM (SELECT age, abs(hashtext(age::text || %(gpu)s::text)) %% 1000 / 1000.0 AS noise
       FROM generate_series(%(from)s, %(span)s, %(every)s) AS age) ages
 WHERE NOT (age BETWEEN %(gap_end)s AND %(gap_start)s)
@@ -267,7 +277,9 @@ def _ages(now: datetime, interval: int, silent: int, *, gap: bool) -> dict[str, 
 
 def _gpu_samples(gpu: GPU, pattern: str, now: datetime, interval: int, *, gap: bool) -> None:
     silent = SILENT_SECONDS if pattern == "silent" else 0
-    values = {"gpu": gpu.pk, "memory": gpu.memory_total_bytes, "processes": 0 if pattern == "free" else 1}
+    until, state = STATES.get(pattern, (0, GpuState.WORKING))
+    states = {"until": until, "before": STATE_CODES[GpuState.WORKING], "state": STATE_CODES[state]}
+    values = {"gpu": gpu.pk, **states, "memory": gpu.memory_total_bytes, "processes": 0 if pattern == "free" else 1}
     with connection.cursor() as cursor:
         cursor.execute(GPU_SAMPLES.format(*PATTERNS[pattern]), values | _ages(now, interval, silent, gap=gap))
 

@@ -14,6 +14,8 @@ from fleet.formats import rate_unit
 from fleet.pages.chartlist import CHARTS, Chart
 from fleet.pages.machine import MachineView
 from fleet.telemetry.series import Series, gpu_series, host_series
+from fleet.telemetry.spans import choose_resolution
+from fleet.telemetry.words import resolution_words
 
 # The first page shows a machine that has just begun to report.
 SHORT_SPAN = "15m"
@@ -22,7 +24,14 @@ SPANS = {
     "1h": timedelta(hours=1),
     "6h": timedelta(hours=6),
     "24h": timedelta(hours=24),
+    "3d": timedelta(days=3),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
 }
+# Where times of the day alone would repeat themselves.
+SEVERAL_DAYS = timedelta(hours=26)
+# Longer buckets than this tell nothing of the present, unless they are the last.
+PRESENT_SECONDS = 60.0
 DEFAULT_SPAN = "1h"
 MAX_POINTS = 600
 TABLE_ROWS = 12
@@ -51,6 +60,12 @@ class Drawn:
     traces: list[Trace]
     starts: list[datetime]
     bucket_seconds: float
+    resolution: str
+
+    @property
+    def clock_style(self) -> str:
+        several = len(self.starts) * self.bucket_seconds > SEVERAL_DAYS.total_seconds()
+        return "m-d H:i" if several else "H:i"
 
     @property
     def empty(self) -> bool:
@@ -78,8 +93,9 @@ class Drawn:
         return ", ".join(f"{self.chart.text(value)} {trace.name}" for trace, value in newest)
 
     def _newest(self, trace: Trace) -> float | None:
-        """Of the last three buckets: an older reading is no present figure."""
-        return next((value for value in reversed(trace.values[-3:]) if value is not None), None)
+        """Of the last three buckets, of long ones the last: an older reading is no present figure."""
+        newest = trace.values[-3:] if self.bucket_seconds <= PRESENT_SECONDS else trace.values[-1:]
+        return next((value for value in reversed(newest) if value is not None), None)
 
     @property
     def scale(self) -> tuple[str, float]:
@@ -157,6 +173,11 @@ def draw_charts(view: MachineView, *, since: datetime, until: datetime) -> list[
     return [one for one in drawn if one.traces and not (one.chart.optional and one.empty)]
 
 
+def span_note(*, since: datetime, until: datetime) -> str:
+    """What the charts of this span are made of."""
+    return resolution_words(choose_resolution(since=since, until=until, now=until).name)
+
+
 def _draw_gpus(chart: Chart, view: MachineView, series: Series) -> Drawn:
     traces = [
         Trace(line.field, f"GPU {tile.index}", "solid", tile.gpu_id, tile.index, series.values[tile.gpu_id][line.field])
@@ -164,7 +185,7 @@ def _draw_gpus(chart: Chart, view: MachineView, series: Series) -> Drawn:
         if tile.gpu_id
         for line in chart.lines
     ]
-    return Drawn(chart, traces, series.starts, series.bucket_seconds)
+    return Drawn(chart, traces, series.starts, series.bucket_seconds, series.resolution)
 
 
 def _draw_host(chart: Chart, view: MachineView, series: Series) -> Drawn:
@@ -173,4 +194,4 @@ def _draw_host(chart: Chart, view: MachineView, series: Series) -> Drawn:
         Trace(line.field, str(line.name), line.dash, None, number, columns[line.field])
         for number, line in enumerate(chart.lines)
     ]
-    return Drawn(chart, traces, series.starts, series.bucket_seconds)
+    return Drawn(chart, traces, series.starts, series.bucket_seconds, series.resolution)

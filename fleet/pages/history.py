@@ -1,4 +1,8 @@
-"""Which state each GPU was in over a span: raw samples in even buckets, judged by the same rules as now."""
+"""Which state each GPU was in over a span, in even buckets.
+
+Short spans: raw samples, judged by the same rules as now. Longer ones: the state that took most of the bucket, by the seconds that
+rollups keep; each sample was judged by the same rules when it came.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,16 @@ from hashlib import sha256
 
 from django.core.cache import cache
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from fleet.inventory.models import Instance, Observation
 from fleet.pages.machine import MachineView
 from fleet.providers.base import InstanceState
 from fleet.states import Evidence, GpuState, classify
+from fleet.telemetry.rollups.columns import RAW
 from fleet.telemetry.series import Series, gpu_series, host_series
+from fleet.telemetry.spans import choose_resolution
+from fleet.telemetry.state_series import StateSeries, state_series
 
 GPU_FIELDS = (
     "utilization_percent",
@@ -37,6 +45,7 @@ class History:
     starts: list[datetime]
     bucket_seconds: float
     states: dict[tuple[int, int], list[GpuState | None]]
+    resolution: str = RAW.name
 
     def counts(self) -> list[Counter[GpuState]]:
         """How many GPUs were in each state, a bucket at a time."""
@@ -58,7 +67,36 @@ def kept_history(
 
 
 def state_history(*, machines: Sequence[MachineView], since: datetime, until: datetime, max_points: int) -> History:
-    """Six queries, however many machines."""
+    """A constant number of queries, however many machines."""
+    if choose_resolution(since=since, until=until, now=timezone.now()) == RAW:
+        return _from_samples(machines, since=since, until=until, max_points=max_points)
+    return _from_seconds(machines, since=since, until=until, max_points=max_points)
+
+
+def _from_seconds(machines: Sequence[MachineView], *, since: datetime, until: datetime, max_points: int) -> History:
+    gpu_ids = [tile.gpu_id for view in machines for tile in view.tiles if tile.gpu_id]
+    series = state_series(gpu_ids=gpu_ids, since=since, until=until, max_points=max_points)
+    power = power_log([view.instance.pk for view in machines], since=since, until=until)
+    states = {
+        (view.instance.pk, position): _mostly(view.instance, tile.gpu_id, series, power.get(view.instance.pk))
+        for view in machines
+        for position, tile in enumerate(view.tiles)
+    }
+    return History(series.starts, series.bucket_seconds, states, series.resolution)
+
+
+def _mostly(instance: Instance, gpu_id: int | None, series: StateSeries, log: PowerLog | None) -> list[GpuState | None]:
+    width = timedelta(seconds=series.bucket_seconds)
+    columns = series.seconds.get(gpu_id or 0) or [None] * len(series.starts)
+    return [
+        max(seconds, key=lambda state: seconds[state])
+        if seconds
+        else _judge_bucket(instance, start, start + width, {}, log)
+        for start, seconds in zip(series.starts, columns, strict=True)
+    ]
+
+
+def _from_samples(machines: Sequence[MachineView], *, since: datetime, until: datetime, max_points: int) -> History:
     gpu_ids = [tile.gpu_id for view in machines for tile in view.tiles if tile.gpu_id]
     instance_ids = [view.instance.pk for view in machines]
     span = {"since": since, "until": until, "max_points": max_points}

@@ -12,7 +12,7 @@ from django.utils.translation import pgettext
 from fleet import panels
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
-from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts
+from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts, span_note
 from fleet.pages.history import Run, kept_history, runs
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.timeline import entries
@@ -20,6 +20,7 @@ from fleet.panels import Context
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
 from fleet.telemetry.latest import machines_now
+from fleet.telemetry.words import resolution_words
 
 BAND_SPAN = timedelta(hours=24)
 BAND_POINTS = 145
@@ -36,7 +37,8 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
         "nav": "instances",
         "view": view,
         "span": span,
-        "spans": [name for name in SPANS if name != SHORT_SPAN],
+        "spans": [(name, f"{name[:-1]} {name[-1]}") for name in SPANS if name != SHORT_SPAN],
+        "span_note": span_note(since=view.at - SPANS[span], until=view.at),
         "charts": charts,
         "chart_json": {drawn.chart.name: drawn.as_json() for drawn in charts},
         "panels": panels.machine_panels,
@@ -52,7 +54,9 @@ def instance_series(request: TeamRequest, pk: int) -> JsonResponse:
     """The figures of all charts over a span: the page asks when it changes the span and after a lost connection."""
     view, span = _view(request, pk), _span(request)
     charts = draw_charts(view, since=view.at - SPANS[span], until=view.at)
-    return JsonResponse({"span": span, "charts": {drawn.chart.name: drawn.as_json() for drawn in charts}})
+    note = span_note(since=view.at - SPANS[span], until=view.at)
+    figures = {drawn.chart.name: drawn.as_json() for drawn in charts}
+    return JsonResponse({"span": span, "note": note, "charts": figures})
 
 
 def instance_pulse(request: TeamRequest, pk: int) -> HttpResponse:
@@ -96,6 +100,7 @@ def _past(request: TeamRequest, view: MachineView) -> Context:
         "bands": bands,
         "band_ticks": [(since + BAND_SPAN * part / 4) for part in range(5)],
         "bucket_minutes": max(1, round(history.bucket_seconds / 60)),
+        "band_source": resolution_words(history.resolution),
         "entries": entries(request, view.instance, since=since, until=view.at, limit=EVENTS_SHOWN),
         "band_states": [state for state in GpuState if any(run.state is state for band in bands for run in band.runs)],
     }

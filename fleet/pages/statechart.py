@@ -9,10 +9,11 @@ from typing import Any
 from fleet.pages.fleet import Fleet
 from fleet.pages.history import History, kept_history
 from fleet.states import GpuState
+from fleet.telemetry.words import resolution_words
 from fleet.words import state_word
 
-# A day of raw samples of a large fleet is too much to read for one chart: the span shrinks with the fleet, and says so.
-SPANS = ((96, 24), (400, 6), (2_000, 1))
+# A day of a very large fleet is too much to read for one chart: the span shrinks with the fleet, and says so.
+SPANS = ((2_000, 24),)
 SHORTEST_HOURS = 0.25
 POINTS = 97
 TABLE_ROWS = 12
@@ -38,6 +39,7 @@ def draw_states(fleet: Fleet) -> dict[str, Any]:
         "states": SHOWN,
         "hours": hours,
         "bucket_minutes": max(1, round(kept.bucket_seconds / 60)),
+        "source": resolution_words(kept.resolution),
         "drawn_at": kept.starts[-1] if kept.starts else None,
     }
 

@@ -57,5 +57,13 @@ def words_of(request: Request, name: str, known: Collection[str]) -> list[str]:
     return words
 
 
+def word_of(request: Request, name: str, known: Collection[str], *, default: str) -> str:
+    """One word out of a known set."""
+    word = request.query_params.get(name, default)
+    if word not in known:
+        raise ValidationError({name: _("Give one of %(known)s.") % {"known": ", ".join(known)}})
+    return word
+
+
 def _whole(word: str) -> int | None:
     return int(word) if word.isascii() and word.isdigit() and len(word) < 20 else None

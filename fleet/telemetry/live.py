@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 
 from fleet.inventory.models import Instance
-from fleet.states import Evidence, classify
 from fleet.teams.models import Team
 from fleet.telemetry.latest import GpuNow, MachineNow, machines_now
 from fleet.telemetry.models import HostLatest
 from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, Rows
+from fleet.telemetry.state_codes import STATES_BY_CODE
 
 # Replayed samples are history: a page reads them as a series.
 OLDEST_SECONDS = 120.0
@@ -39,37 +39,16 @@ def sample_message(instance_id: int, batches: Iterable[Rows], *, now: float) -> 
                 _sample_at(samples, row[1])["host"] = dict(zip(HOST_COLUMNS, row[3:], strict=True))
         for row in rows.gpus:
             if now - row[1] <= OLDEST_SECONDS:
-                _sample_at(samples, row[1])["gpus"][str(row[0])] = dict(zip(GPU_COLUMNS, row[2:], strict=True))
+                reading = dict(zip(GPU_COLUMNS, row[3:], strict=True), state=STATES_BY_CODE[row[2]].value)
+                _sample_at(samples, row[1])["gpus"][str(row[0])] = reading
     if not samples:
         return None
-    for at, sample in samples.items():
-        for reading in sample["gpus"].values():
-            reading["state"] = _state_at(at, reading, sample["host"])
     ordered = [samples[at] for at in sorted(samples)]
     return {"type": "sample", "machine": instance_id, "at": now, "samples": ordered}
 
 
 def _sample_at(samples: dict[float, Message], at: float) -> Message:
     return samples.setdefault(at, {"at": at, "host": None, "gpus": {}})
-
-
-def _state_at(at: float, gpu: Message, host: Message | None) -> str:
-    """The state at the moment of the reading, not at the moment it arrived."""
-    moment = datetime.fromtimestamp(at, UTC)
-    evidence = Evidence(
-        now=moment,
-        powered=True,
-        sampled_at=moment,
-        utilization_percent=gpu["utilization_percent"],
-        sm_activity=gpu["sm_activity"],
-        power_watts=gpu["power_watts"],
-        power_limit_watts=gpu["power_limit_watts"],
-        memory_used_bytes=gpu["memory_used_bytes"],
-        process_count=gpu["process_count"],
-        cpu_iowait_percent=host["cpu_iowait_percent"] if host else None,
-        pressure_io_percent=host["pressure_io_percent"] if host else None,
-    )
-    return classify(evidence).state.value
 
 
 def heartbeat_message(instance_id: int, *, nvml: str, now: float) -> Message:

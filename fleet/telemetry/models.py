@@ -94,13 +94,15 @@ class GpuReading(models.Model):
 
 
 class GpuSample(GpuReading):
-    """Raw readings, kept 48 h. Daily partitions; there is no surrogate key, so a replayed batch stores nothing twice."""
+    """Raw readings, kept for RAW_RETENTION_DAYS. Daily partitions; there is no surrogate key, so a replayed batch stores nothing twice."""
 
     # No constraint: checking it on the hot path costs more than the orphan rows that the next dropped partition takes along.
     gpu = models.ForeignKey(
         "fleet.GPU", on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
     )
     sampled_at = models.DateTimeField()
+    # A code of fleet.telemetry.state_codes, judged as the sample came in; NULL: stored before there was one.
+    state = models.PositiveSmallIntegerField(null=True)
     pk = models.CompositePrimaryKey("gpu_id", "sampled_at")
 
     class Meta:
@@ -135,7 +137,7 @@ class HostReading(models.Model):
 
 
 class HostSample(HostReading):
-    """Raw readings of machines, kept 48 h, partitioned like GpuSample. `devices` keeps the per-disk, per-interface and cgroup rates."""
+    """Raw readings of machines, kept and like GpuSample. `devices` keeps the per-disk, per-interface and cgroup rates."""
 
     instance = models.ForeignKey(
         "fleet.Instance", on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"

@@ -1,17 +1,23 @@
-"""Daily partitions of the sample tables, from two days back to two days ahead, so that no midnight finds ingest without one.
+"""Partitions of samples (a day each) and rollups (a week, a month): there before they are needed, dropped when settings say so.
 
-The SQL is shared by the synchronous callers (command, beat, migrations) and by ingest, which repairs a missing day itself.
+Samples of two days back are still accepted, and there are always two days ahead, so that no midnight finds ingest without a partition.
+A period of samples is dropped only when it is rolled up. The SQL is shared by the synchronous callers (command, beat, migrations) and by
+ingest, which repairs a missing day itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from django.conf import settings
 from django.db import connection, transaction
 from psycopg import sql
 
-TABLES = ("gpu_sample", "host_sample")
+from fleet.telemetry.rollups.columns import ROLLUPS
+
+# How far back samples are accepted, and how far ahead there are partitions for them.
 DAYS_BACK = 2
 DAYS_AHEAD = 2
 # Batches that were accepted just before a day's samples became too old are still being written.
@@ -28,46 +34,132 @@ JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relname = ANY(%s) OR
 """
 
 
-def days_kept(now: datetime) -> list[date]:
+def _day(day: date) -> tuple[date, date]:
+    return day, day + timedelta(days=1)
+
+
+def _week(day: date) -> tuple[date, date]:
+    monday = day - timedelta(days=day.weekday())
+    return monday, monday + timedelta(days=7)
+
+
+def _month(day: date) -> tuple[date, date]:
+    first = day.replace(day=1)
+    return first, (first + timedelta(days=31)).replace(day=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`period` gives the first day and the day after the last of the partition that a day lies in; `setting` says how long it is kept."""
+
+    name: str
+    column: str
+    key: str
+    period: Callable[[date], tuple[date, date]]
+    setting: str
+
+    @property
+    def kept(self) -> timedelta:
+        return timedelta(days=getattr(settings, self.setting))
+
+
+SAMPLES = (
+    Table("gpu_sample", "sampled_at", "gpu_id", _day, "RAW_RETENTION_DAYS"),
+    Table("host_sample", "sampled_at", "instance_id", _day, "RAW_RETENTION_DAYS"),
+)
+SPECS = (
+    *SAMPLES,
+    Table("gpu_rollup_5min", "bucket_at", "gpu_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
+    Table("host_rollup_5min", "bucket_at", "instance_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
+    Table("gpu_rollup_1h", "bucket_at", "gpu_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
+    Table("host_rollup_1h", "bucket_at", "instance_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
+)
+TABLES = tuple(table.name for table in SPECS)
+_BY_LENGTH = sorted(SPECS, key=lambda table: -len(table.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """[first, past_last) of one table, named after its first day."""
+
+    table: Table
+    first: date
+
+    @property
+    def name(self) -> str:
+        return f"{self.table.name}_{self.first:%Y%m%d}"
+
+    @property
+    def past_last(self) -> date:
+        return self.table.period(self.first)[1]
+
+    @property
+    def begins_at(self) -> datetime:
+        return _midnight(self.first)
+
+    @property
+    def ends_at(self) -> datetime:
+        return _midnight(self.past_last)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def partition_named(name: str) -> Partition:
+    table = next(table for table in _BY_LENGTH if name.startswith(f"{table.name}_"))
+    return Partition(table, datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date())
+
+
+def days_kept(now: datetime, *, since: datetime | None = None) -> list[date]:
+    """From two days back (or `since`, where that is earlier) to two days ahead."""
     today = now.astimezone(UTC).date()
-    return [today + timedelta(days=offset) for offset in range(-DAYS_BACK, DAYS_AHEAD + 1)]
+    first = today - timedelta(days=DAYS_BACK)
+    if since is not None:
+        first = min(first, since.astimezone(UTC).date())
+    return [first + timedelta(days=offset) for offset in range((today - first).days + DAYS_AHEAD + 1)]
 
 
-def missing_statements(existing: Iterable[str], now: datetime) -> list[sql.Composed]:
-    """What makes the days that are not there yet; `existing` comes from EXISTING, both run under LOCK_KEY.
+def missing_statements(existing: Iterable[str], now: datetime, *, since: datetime | None = None) -> list[sql.Composed]:
+    """What makes the partitions that are not there yet; `existing` comes from EXISTING, both run under LOCK_KEY.
 
     Attached, not created in place: CREATE … PARTITION OF would lock out readers and ingest, and wait for the longest read.
     """
     known = set(existing)
-    wanted = [(table, f"{table}_{day:%Y%m%d}", day) for table in TABLES for day in days_kept(now)]
+    wanted = {
+        partition.name: partition
+        for table in SPECS
+        for day in days_kept(now, since=since)
+        for partition in [Partition(table, table.period(day)[0])]
+    }
     return [
         statement
-        for table, name, day in wanted
+        for name, partition in wanted.items()
         if name not in known
-        for statement in (_create(table, name), _attach(table, name, day))
+        for statement in (create_like(partition, name), attach(partition, name))
     ]
 
 
-def _create(table: str, name: str) -> sql.Composed:
+def create_like(partition: Partition, name: str) -> sql.Composed:
     create = sql.SQL("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)")
-    return create.format(name=sql.Identifier(name), table=sql.Identifier(table))
+    return create.format(name=sql.Identifier(name), table=sql.Identifier(partition.table.name))
 
 
-def _attach(table: str, name: str, day: date) -> sql.Composed:
-    attach = sql.SQL("ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({first}) TO ({past_last})")
-    return attach.format(
+def attach(partition: Partition, name: str) -> sql.Composed:
+    statement = sql.SQL("ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({first}) TO ({past_last})")
+    return statement.format(
         name=sql.Identifier(name),
-        table=sql.Identifier(table),
-        first=sql.Literal(f"{day} 00:00:00+00"),
-        past_last=sql.Literal(f"{day + timedelta(days=1)} 00:00:00+00"),
+        table=sql.Identifier(partition.table.name),
+        first=sql.Literal(f"{partition.first} 00:00:00+00"),
+        past_last=sql.Literal(f"{partition.past_last} 00:00:00+00"),
     )
 
 
-def ensure_partitions(*, now: datetime) -> None:
+def ensure_partitions(*, now: datetime, since: datetime | None = None) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(TAKE_LOCK, [LOCK_KEY])
-        existing = [name for name, _ in existing_partitions()]
-        for statement in missing_statements(existing, now):
+        existing = [partition.name for partition in existing_partitions()]
+        for statement in missing_statements(existing, now, since=since):
             cursor.execute(statement)
 
 
@@ -78,25 +170,45 @@ def are_partitioned() -> bool:
 
 
 def drop_old_partitions(*, now: datetime) -> list[str]:
-    """Drop the days whose last moment is too old to be kept. Returns the names of the dropped tables."""
-    oldest = now.astimezone(UTC) - DROP_GRACE - timedelta(days=DAYS_BACK)
-    dropped = []
-    for name, day in existing_partitions():
-        if datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) <= oldest:
-            _drop(name)
-            dropped.append(name)
-    return dropped
+    """Drop the periods whose last moment is too old to be kept, samples only where they are rolled up. Returns the names of the dropped."""
+    rolled = _rolled_until()
+    old = [one for one in existing_partitions() if one.ends_at <= now - DROP_GRACE - one.table.kept]
+    return [one.name for one in old if _drop(one, rolled)]
 
 
-def existing_partitions() -> list[tuple[str, date]]:
+def _rolled_until() -> datetime | None:
+    """Before this, nothing of the samples is missing from any rollup; None: they were never rolled up."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT least((SELECT min(rolled_until) FROM rollup_progress), (SELECT min(bucket_at) FROM rollup_late)) "
+            "WHERE (SELECT count(*) FROM rollup_progress) = %s",
+            [len(ROLLUPS)],
+        )
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def _holds_rows(partition: Partition) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("SELECT EXISTS (SELECT FROM {})").format(sql.Identifier(partition.name)))
+        return bool(cursor.fetchone() == (True,))
+
+
+def existing_partitions() -> list[Partition]:
     with connection.cursor() as cursor:
         cursor.execute(EXISTING, [list(TABLES)])
-        names = [name for (name,) in cursor.fetchall()]
-    return [(name, datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date()) for name in names]
+        return [partition_named(name) for (name,) in cursor.fetchall()]
 
 
-def _drop(name: str) -> None:
+def _drop(partition: Partition, rolled: datetime | None) -> bool:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(TAKE_LOCK, [LOCK_KEY])
+        # Another process may have dropped it meanwhile.
+        if partition not in existing_partitions():
+            return False
+        is_rolled = partition.table not in SAMPLES or (rolled is not None and partition.ends_at <= rolled)
+        if not is_rolled and _holds_rows(partition):
+            return False
         cursor.execute(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'")
-        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
+        cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(partition.name)))
+    return True

@@ -6,15 +6,17 @@ Rows are tuples in the order of GPU_COLUMNS and HOST_COLUMNS. Times are epoch se
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
 
-from fleet.states import DEFAULTS, shows_work
+from fleet.states import DEFAULTS, Evidence, classify, shows_work
 from fleet.telemetry.sanitise import clean, clean_map
+from fleet.telemetry.state_codes import STATE_CODES
 from fleet.telemetry.wire import HEALTH_FIELDS, Batch, Event, GpuWire, HostWire, Sample
 
 
@@ -35,6 +37,10 @@ SKEW_TOLERANCE_SECONDS = 5.0
 # In the queue of a web process that is being restarted; no agent waits longer for an answer.
 LONGEST_WAIT_SECONDS = 120.0
 CONFIRMATIONS = 3
+# A sample whose five minutes ended longer ago than this is late: its bucket is rolled (again) for its sake. Rollups wait longer than
+# this after a bucket's end, by more than a group commit takes (rollups/roll.py).
+LATE_SECONDS = 30.0
+LATE_BUCKET_SECONDS = 300
 
 _GAP_SECONDS = DEFAULTS.unbroken_gap.total_seconds()
 _moment = itemgetter(0)
@@ -67,13 +73,14 @@ class Activity:
 
 @dataclass(slots=True)
 class Rows:
-    """What one batch adds. `devices` in a host row is JSON or None."""
+    """What one batch adds. GPU rows: id, moment, code of the state, readings; host rows: id, moment, JSON of the devices or None, readings."""
 
     gpus: list[tuple[Any, ...]] = field(default_factory=list)
     hosts: list[tuple[Any, ...]] = field(default_factory=list)
     trails: dict[int, Trail] = field(default_factory=dict)
     newest_host: tuple[float, HostWire] | None = None
     events: list[tuple[Any, ...]] = field(default_factory=list)
+    moments: set[float] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.gpus) + len(self.hosts) + len(self.events)
@@ -124,15 +131,19 @@ def rows_of(
 
 
 def _add_sample(rows: Rows, sample: Sample, at: float, instance_id: int, gpu_ids: Mapping[str, int]) -> None:
+    rows.moments.add(at)
     host = sample.host
     if host is not None:
         rows.hosts.append((instance_id, at, devices_json(host), *host_values(host)))
         if rows.newest_host is None or at > rows.newest_host[0]:
             rows.newest_host = (at, host)
     trails = rows.trails
+    moment = datetime.fromtimestamp(at, UTC)
+    read_at, waits = (at, host) if host is not None else rows.newest_host or (None, None)
+    host_moment = datetime.fromtimestamp(read_at, UTC) if read_at is not None else None
     for gpu in sample.gpus or ():
         gpu_id = gpu_ids[gpu.uuid]
-        rows.gpus.append((gpu_id, at, *gpu_values(gpu)))
+        rows.gpus.append((gpu_id, at, state_code(gpu, moment, waits, host_moment), *gpu_values(gpu)))
         mark = (at, None if gpu.state == "lost" else shows_work_of(gpu))
         trail = trails.get(gpu_id)
         if trail is None:
@@ -141,6 +152,33 @@ def _add_sample(rows: Rows, sample: Sample, at: float, instance_id: int, gpu_ids
         trail.marks.append(mark)
         if at > trail.at:
             trail.at, trail.newest = at, gpu
+
+
+def state_code(gpu: GpuWire, moment: datetime, host: HostWire | None, host_moment: datetime | None) -> int:
+    """The state at the moment of the reading, not at the moment it arrived; of the machine's own readings, those made with it or before."""
+    evidence = Evidence(
+        now=moment,
+        powered=True,
+        sampled_at=moment,
+        lost=gpu.state == "lost",
+        utilization_percent=gpu.utilization_percent,
+        sm_activity=gpu.sm_activity,
+        power_watts=gpu.power_watts,
+        power_limit_watts=gpu.power_limit_watts,
+        memory_used_bytes=gpu.memory_used_bytes,
+        process_count=gpu.process_count,
+        host_sampled_at=host_moment,
+        cpu_iowait_percent=host.cpu_iowait_percent if host else None,
+        pressure_io_percent=host.pressure_io_percent if host else None,
+    )
+    return STATE_CODES[classify(evidence).state]
+
+
+def late_buckets(moments: Iterable[float], *, now: float) -> set[float]:
+    """Where the five minutes begin that were over for LATE_SECONDS when these samples came. A machine and its GPUs are rolled together."""
+    newest_late = now - LATE_SECONDS - LATE_BUCKET_SECONDS
+    starts = (at // LATE_BUCKET_SECONDS * LATE_BUCKET_SECONDS for at in moments)
+    return {start for start in starts if start <= newest_late}
 
 
 def shows_work_of(gpu: GpuWire) -> bool | None:

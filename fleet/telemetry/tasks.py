@@ -5,6 +5,11 @@ from django.utils import timezone
 
 from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 from fleet.telemetry.retention import prune_records
+from fleet.telemetry.rollups.roll import roll_up
+from fleet.telemetry.rollups.sort import sort_closed_days
+
+# Less than the interval between two runs: a backlog must not hold a worker for long.
+ROLL_UP_SECONDS = 45.0
 
 
 @shared_task(name="telemetry.keep_partitions")
@@ -17,3 +22,14 @@ def keep_partitions() -> None:
 @shared_task(name="telemetry.prune_records")
 def prune_old_records() -> None:
     prune_records(now=timezone.now())
+
+
+@shared_task(name="telemetry.roll_up")
+def roll_up_samples() -> None:
+    roll_up(now=timezone.now(), budget_seconds=ROLL_UP_SECONDS)
+
+
+# A day of a large fleet is many gigabytes; the broker hands a task out again after an hour.
+@shared_task(name="telemetry.sort_closed_days", soft_time_limit=3_300, time_limit=3_400)
+def sort_days() -> None:
+    sort_closed_days(now=timezone.now())

@@ -22,6 +22,12 @@ NVML_WORDS: Words = {
     "error": _("the driver answers with errors"),
     "paused": _("paused"),
 }
+# What a chart or a band is made of.
+RESOLUTION_WORDS: Words = {
+    "raw": _("binned raw samples"),
+    "5min": _("rollups of 5 minutes"),
+    "1h": _("rollups of 1 hour"),
+}
 CONFLICT_WORDS: Words = {
     SEVERAL: _("The ids it found name several listed machines."),
     TAKEN: _("The machine that its ids name has another agent already."),
@@ -92,3 +98,7 @@ def event_severity(event: MachineEvent) -> str:
     if event.kind in URGENT_KINDS:
         return "urgent"
     return "warning" if event.kind in WARNING_KINDS else ""
+
+
+def resolution_words(resolution: str) -> str:
+    return str(RESOLUTION_WORDS[resolution])

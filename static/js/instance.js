@@ -5,13 +5,16 @@ import { Live, startPulse } from "./live.js";
 import { newestOfGpus, speaks, staleAfter } from "./states.js";
 
 const REDRAW_MS = 1000;
-const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
+const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400, "3d": 259200, "7d": 604800, "30d": 2592000 };
+const SEVERAL_DAYS = 93600;
 const page = document.getElementById("machine");
 const machine = Number(page.dataset.machine);
 const selected = new Set();
 let span = page.dataset.span;
 let charts = new Map();
 
+/** Over several days the time of the day alone says nothing. */
+const dates = () => (SPAN_SECONDS[span] > SEVERAL_DAYS ? { tickformat: "%m-%d %H:%M", hoverformat: "%m-%d %H:%M", nticks: 5 } : {});
 const short = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 const UNITS = {
   rate: [1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]],
@@ -119,7 +122,7 @@ class Chart {
       hovertemplate: `%{y:.3~f}${escapeText(this.data.unit)}`,
     }));
     const layout = layoutOf(Number(this.line.dataset.h), {
-      xaxis: { range: [wallClock(start), wallClock(end)] },
+      xaxis: { range: [wallClock(start), wallClock(end)], ...dates() },
       yaxis: { range: [0, this.top], ticksuffix: `${this.data.unit} ` },
     });
     window.Plotly.react(this.line, [gapTrace(gaps, 0, this.top), ...lines], layout, CONFIG);
@@ -149,14 +152,14 @@ class Chart {
       ygap: 2,
       hoverongaps: false,
       customdata: z.map((row, number) => row.map(() => escapeText(rows[number].trace.name))),
-      hovertemplate: "%{customdata}, %{x|%H:%M}: %{z:.0f}%<extra></extra>",
+      hovertemplate: `%{customdata}, %{x|${dates().tickformat ?? "%H:%M"}}: %{z:.0f}%<extra></extra>`,
     };
     const gaps = rows.flatMap(({ number }, row) =>
       gapsOf(this.points[number].map(([at]) => at), step, start, end).map(([from, to]) => [from, to, row - 0.5, row + 0.5]),
     );
     const layout = layoutOf(Math.max(60, 24 * rows.length + 34), {
       hovermode: "closest",
-      xaxis: { range: [wallClock(start), wallClock(end)] },
+      xaxis: { range: [wallClock(start), wallClock(end)], ...dates() },
       yaxis: {
         showgrid: false,
         zeroline: false,
@@ -219,7 +222,10 @@ async function refetch(newSpan = span) {
   const response = await fetch(`${page.dataset.series}?span=${newSpan}`, { headers: { Accept: "application/json" } });
   if (!response.ok) return;
   span = newSpan;
-  load((await response.json()).charts);
+  const { note, charts: figures } = await response.json();
+  const place = page.querySelector("[data-span-note]");
+  if (place) place.textContent = note;
+  load(figures);
 }
 
 /* Samples wait here and are drawn together, at most once a second. */

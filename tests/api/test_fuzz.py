@@ -24,7 +24,7 @@ def parameters_of(view) -> list[str]:
 
 
 FILTERS = {f"/api/v1/{prefix}/": parameters_of(view) for prefix, view, _ in router.registry} | {
-    address: ["since", "until", "fields", "max_points", "gpu", "instance", "team"] for address in SAMPLES
+    address: ["since", "until", "fields", "statistic", "max_points", "gpu", "instance", "team"] for address in SAMPLES
 }
 
 NASTY = [

@@ -7,6 +7,7 @@ import pytest
 from fleet.teams.models import Team
 from fleet.telemetry.models import GpuSample, HostSample
 from fleet.telemetry.partitions import ensure_partitions
+from fleet.telemetry.rollups.roll import roll_up
 
 GPUS, HOSTS = "/api/v1/samples/gpus/", "/api/v1/samples/hosts/"
 START = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
@@ -84,7 +85,8 @@ def test_times_may_be_given_in_any_zone_and_come_back_in_utc(measured, ask):
         ({"fields": "power_watts,"}, "fields", ""),
         ({"since": "yesterday"}, "since", "2026-11-30T08:00:00Z"),
         ({"since": "2026-11-30T08:00:00 00:00"}, "since", "%2B"),
-        ({"since": "2026-11-28T08:00:00Z"}, "since", "2026-11-28T08:11Z"),
+        ({"since": "2025-10-30T08:09:00Z"}, "since", "2025-10-30T08:11Z"),
+        ({"statistic": "median"}, "statistic", "p95"),
         ({"since": "2026-11-30T08:05:00Z", "until": "2026-11-30T08:05:00Z"}, "since", "earlier"),
         ({"until": "2026-12-30T08:05:00Z"}, "until", "future"),
         ({"until": "0001-01-01T00:00:00+14:00"}, "until", ""),
@@ -145,4 +147,37 @@ def test_an_end_before_all_samples_is_refused_by_its_name(measured, ask, moment)
     for path, asked in ((GPUS, {"gpu": measured.gpus[0].pk}), (HOSTS, {"instance": measured.instance.pk})):
         answer = ask(path, until=moment, **asked)
         assert answer.status_code == 400
-        assert "48 hours" in answer.text
+        assert "396 days" in answer.text
+
+
+@pytest.fixture
+def long_measured(measured):
+    """The same ten minutes, rolled up."""
+    roll_up(now=START + timedelta(hours=2))
+    return measured
+
+
+@pytest.mark.parametrize(
+    ("since", "resolution", "seconds"),
+    [
+        ("2026-11-30T08:00:00Z", "raw", 10),
+        ("2026-11-28T08:15:00Z", "5min", 300),
+        ("2026-11-23T08:15:00Z", "1h", 3600),
+        ("2025-10-31T08:15:00Z", "1h", 57600),
+    ],
+)
+def test_a_series_of_any_span_says_which_table_was_read(long_measured, ask, since, resolution, seconds):
+    gpu = long_measured.gpus[0].pk
+    answer = ask(GPUS, gpu=gpu, fields="utilization_percent", since=since).json()
+    assert (answer["resolution"], answer["bucket_seconds"], answer["percentile_of"]) == (resolution, seconds, None)
+    assert len(answer["starts"]) <= 600
+    assert {value for value in answer["series"][0]["values"]["utilization_percent"] if value} == {52.5}
+
+
+def test_a_percentile_says_what_it_was_taken_of(long_measured, ask):
+    gpu = long_measured.gpus[0].pk
+    short = ask(GPUS, gpu=gpu, fields="utilization_percent", statistic="p95", since="2026-11-30T08:00:00Z").json()
+    assert (short["statistic"], short["percentile_of"]) == ("p95", "samples")
+    long = ask(HOSTS, instance=long_measured.instance.pk, statistic="p95", since="2026-11-23T08:15:00Z").json()
+    assert (long["statistic"], long["percentile_of"]) == ("p95", "1h")
+    assert 20.0 in long["series"][0]["values"]["cpu_percent"]

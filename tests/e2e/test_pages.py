@@ -12,6 +12,9 @@ from playwright.sync_api import expect
 
 from fleet.teams.models import Team, User
 from fleet.telemetry.partitions import ensure_partitions
+from fleet.telemetry.rollups.columns import HOUR
+from fleet.telemetry.rollups.models import GpuRollupHour, RollupProgress
+from fleet.telemetry.state_codes import SECONDS_COLUMNS
 from tests.seed import PASSWORD, seed_fleet
 
 from .waiting import until
@@ -95,6 +98,32 @@ def test_choosing_gpus_narrows_the_charts(fleet, anna, open_context):
     page.locator(".gpu.big").nth(2).click()
     script = "document.querySelector('[data-series-chart=busy]').data.slice(1).map((trace) => trace.visible)"
     until(page, lambda: page.evaluate(script) == [number == 2 for number in range(8)])
+
+
+def rolled_up(fleet: Team) -> None:
+    """A day and a half of rollups of a machine, until an hour ago."""
+    now = HOUR.floor(timezone.now())
+    common = {"samples": 720, "coverage": 1, **dict.fromkeys(SECONDS_COLUMNS.values(), 0)}
+    GpuRollupHour.objects.bulk_create(
+        GpuRollupHour(
+            gpu=gpu, bucket_at=now - timedelta(hours=hour), utilization_percent_avg=40 + 5 * gpu.index + hour, **common
+        )
+        for gpu in fleet.instances.get(name="train-h100-01").gpus.all()
+        for hour in range(2, 38)
+    )
+    RollupProgress.objects.create(resolution=HOUR.name, rolled_until=now - HOUR.width)
+
+
+def test_a_longer_span_is_drawn_in_place_and_says_what_it_is_made_of(fleet, anna, open_context):
+    rolled_up(fleet)
+    page = open_context(anna).new_page()
+    page.goto(address_of(fleet, "machine"))
+    expect(page.locator("[data-span-note]")).to_have_text("binned raw samples")
+    page.get_by_role("link", name="7 d", exact=True).click()
+    expect(page.locator("[data-span-note]")).to_have_text("rollups of 1 hour")
+    expect(page).to_have_url(re.compile(r"span=7d"))
+    script = "document.querySelector('[data-series-chart=busy]').data[1].y.filter((value) => value !== null).length"
+    until(page, lambda: page.evaluate(script) == 36)
 
 
 def test_filters_work_without_loading_the_page(anna, open_context):

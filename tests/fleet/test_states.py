@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fleet.states import DEFAULTS, IDLE_MONEY, Evidence, GpuState, classify, shows_work, worst
 

@@ -18,4 +18,4 @@ class Command(BaseCommand):
         ensure_partitions(now=now)
         for name in drop_old_partitions(now=now):
             self.stdout.write(f"dropped {name}")
-        self.stdout.write(", ".join(name for name, _ in existing_partitions()))
+        self.stdout.write(", ".join(partition.name for partition in existing_partitions()))

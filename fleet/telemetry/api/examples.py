@@ -105,6 +105,9 @@ _SPAN: dict[str, Any] = {
     "since": "2026-11-30T07:59:40Z",
     "until": "2026-11-30T08:00:10Z",
     "bucket_seconds": 10.0,
+    "resolution": "raw",
+    "statistic": "mean",
+    "percentile_of": None,
     "starts": _STARTS,
 }
 GPU_SERIES_EXAMPLE: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Series of readings over the API: means in even buckets, gaps as null."""
+"""Series of readings over the API: one figure per even bucket, gaps as null."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,16 +17,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.inventory.models import GPU, Instance
-from fleet.rest.parameters import ids_of, moment_of, number_of, words_of
+from fleet.rest.parameters import ids_of, moment_of, number_of, word_of, words_of
 from fleet.rest.problems import not_found
 from fleet.teams.permissions import Access
 from fleet.teams.scoping import ApiView
 from fleet.teams.throttles import AnonymousThrottle, SeriesThrottle, TokenThrottle, UserThrottle
 from fleet.telemetry.api.examples import GPU_SERIES_EXAMPLE, HOST_SERIES_EXAMPLE
 from fleet.telemetry.api.latest import GPU_COLUMNS, HOST_COLUMNS
-from fleet.telemetry.series import Series, gpu_series, host_series
+from fleet.telemetry.rollups.columns import RESOLUTIONS, ROLLUPS
+from fleet.telemetry.series import STATISTICS, Series, gpu_series, host_series
 
-KEPT = timedelta(hours=48)
+PERCENTILE_SOURCES = ("samples", *(one.name for one in ROLLUPS))
 DEFAULT_SPAN = timedelta(hours=1)
 DEFAULT_POINTS, MAX_POINTS = 600, 2000
 MAX_IDS = 512
@@ -41,7 +43,17 @@ HOST_DEFAULTS = (
 class SpanSerializer(serializers.Serializer[dict[str, Any]]):
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()
-    bucket_seconds = serializers.FloatField(help_text="Every value is the mean over one bucket of this length.")
+    bucket_seconds = serializers.FloatField(help_text="Every value is about one bucket of this length.")
+    resolution = serializers.ChoiceField(
+        choices=[one.name for one in RESOLUTIONS],
+        help_text="What was read: samples as they came, or rollups of 5 minutes or an hour; the span decides.",
+    )
+    statistic = serializers.ChoiceField(choices=STATISTICS, help_text="What a value is of its bucket.")
+    percentile_of = serializers.ChoiceField(
+        choices=PERCENTILE_SOURCES,
+        allow_null=True,
+        help_text="With p95 only: of `samples`, or the largest of the percentiles that rollups of `5min` or `1h` keep.",
+    )
     starts = serializers.ListField(child=serializers.DateTimeField(), help_text="Where each bucket starts.")
 
 
@@ -83,11 +95,13 @@ def ids_parameter(name: str, description: str, *, required: bool = False) -> Ope
 def span_parameters(columns: Sequence[str], defaults: Sequence[str]) -> list[OpenApiParameter]:
     moment = {"type": "string", "format": "date-time"}
     listed = {"type": "array", "items": {"type": "string", "enum": columns}, "default": defaults}
+    statistic = {"type": "string", "enum": list(STATISTICS), "default": "mean"}
     points = {"type": "integer", "minimum": 2, "maximum": MAX_POINTS, "default": DEFAULT_POINTS}
     return [
         OpenApiParameter("since", moment, description="From this time on; an hour before `until` unless told."),
         OpenApiParameter("until", moment, description="Before this time; now unless told."),
         OpenApiParameter("fields", listed, explode=False, description="Readings, separated by commas."),
+        OpenApiParameter("statistic", statistic, description="What a value is of its bucket."),
         OpenApiParameter(
             "max_points", points, description="Most buckets in the answer. None is shorter than machines report."
         ),
@@ -96,7 +110,9 @@ def span_parameters(columns: Sequence[str], defaults: Sequence[str]) -> list[Ope
 
 class SeriesView(ApiView):
     throttle_classes = (TokenThrottle, UserThrottle, AnonymousThrottle, SeriesThrottle)
-    known_parameters: ClassVar[Collection[str]] = ("since", "until", "fields", "max_points", "instance", "team")
+    known_parameters: ClassVar[Collection[str]] = (
+        *("since", "until", "fields", "statistic", "max_points", "instance", "team"),
+    )
     columns: ClassVar[Sequence[str]]
     defaults: ClassVar[Sequence[str]]
 
@@ -108,9 +124,11 @@ class SeriesView(ApiView):
         since = moment_of(request, "since") or until - DEFAULT_SPAN
         fields = words_of(request, "fields", self.columns) or list(self.defaults)
         max_points = number_of(request, "max_points", low=2, high=MAX_POINTS, default=DEFAULT_POINTS)
+        statistic = word_of(request, "statistic", STATISTICS, default="mean")
         check_span(since, until, now)
         check_size(count * len(fields) * max_points)
-        return {"since": since, "until": until, "fields": fields, "max_points": max_points}
+        span = {"since": since, "until": until, "max_points": max_points}
+        return {**span, "fields": fields, "statistic": statistic}
 
     def instances(self, request: Request) -> QuerySet[Instance]:
         ids = ids_of(request, "instance", most=MAX_IDS)
@@ -118,7 +136,7 @@ class SeriesView(ApiView):
 
 
 class GpuSeriesView(SeriesView):
-    """Readings of GPUs over time: name GPUs, or machines for all GPUs that they have now. Samples are kept 48 hours."""
+    """Readings of GPUs over time: name GPUs, or machines for all GPUs that they have now. The span chooses the table that is read."""
 
     serializer_class = GpuSeriesSerializer
     known_parameters = (*SeriesView.known_parameters, "gpu")
@@ -150,7 +168,7 @@ class GpuSeriesView(SeriesView):
 
 
 class HostSeriesView(SeriesView):
-    """Readings of machines over time: CPU, memory, disks, network. Samples are kept 48 hours."""
+    """Readings of machines over time: CPU, memory, disks, network. The span chooses the table that is read."""
 
     serializer_class = HostSeriesSerializer
     columns, defaults = HOST_COLUMNS, HOST_DEFAULTS
@@ -194,11 +212,11 @@ def check_span(since: datetime, until: datetime, now: datetime) -> None:
 
 
 def check_kept(field: str, moment: datetime, now: datetime) -> None:
-    if moment < now - KEPT:
-        earliest = (now - KEPT + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%MZ")
-        raise ValidationError(
-            {field: _("Samples are kept for 48 hours: ask from %(earliest)s on.") % {"earliest": earliest}}
-        )
+    days = settings.ROLLUP_1H_RETENTION_DAYS
+    if moment < now - timedelta(days=days):
+        earliest = (now - timedelta(days=days) + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%MZ")
+        text = _("Readings are kept for %(days)s days: ask from %(earliest)s on.")
+        raise ValidationError({field: text % {"days": days, "earliest": earliest}})
 
 
 def check_size(values: int) -> None:
@@ -214,6 +232,9 @@ def described(found: Series, series: list[dict[str, Any]], since: datetime, unti
         "since": since,
         "until": until,
         "bucket_seconds": found.bucket_seconds,
+        "resolution": found.resolution,
+        "statistic": found.statistic,
+        "percentile_of": found.percentile_of,
         "starts": found.starts,
         "series": series,
     }

@@ -21,6 +21,7 @@ from fleet.telemetry.readings import (
     gpu_values,
     health_json,
     host_values,
+    late_buckets,
     processes_json,
 )
 from fleet.telemetry.wire import HostWire
@@ -74,6 +75,7 @@ class Group:
         async with connection.transaction():
             await _run(connection, sql.INSERT_GPU_SAMPLES, sql.GPU_SAMPLE, self._all("gpus"))
             await _run(connection, sql.INSERT_HOST_SAMPLES, sql.HOST_SAMPLE, self._all("hosts"))
+            await _run(connection, sql.INSERT_LATE_BUCKETS, sql.LATE_BUCKET, self._late_buckets(now))
             await self._write_gpu_latest(connection, now)
             await _run(connection, sql.BRING_BACK, sql.BACK, self._back())
             await self._write_host_latest(connection, now)
@@ -91,6 +93,14 @@ class Group:
 
     def _all(self, name: str) -> list[tuple[Any, ...]]:
         return [row for batch in self.batches for row in getattr(batch.rows, name)]
+
+    def _late_buckets(self, now: float) -> list[tuple[int, float]]:
+        found = {
+            (batch.agent.instance_id, bucket)
+            for batch in self.batches
+            for bucket in late_buckets(batch.rows.moments, now=now)
+        }
+        return sorted(found)
 
     async def _write_gpu_latest(self, connection: Connection, now: float) -> None:
         rows = [_gpu_latest_row(gpu_id, trail, now) for gpu_id, trail in sorted(self.trails.items())]

@@ -10,7 +10,7 @@ from django.db import models
 from fleet.states import DEFAULTS
 from fleet.telemetry.ingest.arrays import BOOL, FLOAT8, INT4, INT8, TEXT, ArrayType, column
 from fleet.telemetry.models import GpuReading, HostReading
-from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS
+from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, LATE_BUCKET_SECONDS
 
 Columns = Sequence[tuple[str, ArrayType]]
 
@@ -27,7 +27,7 @@ def _types(model: type[models.Model], names: Sequence[str]) -> list[tuple[str, A
 GPU_READING = _types(GpuReading, GPU_COLUMNS)
 HOST_READING = _types(HostReading, HOST_COLUMNS)
 
-GPU_SAMPLE: Columns = [("gpu_id", INT8), ("at", FLOAT8), *GPU_READING]
+GPU_SAMPLE: Columns = [("gpu_id", INT8), ("at", FLOAT8), ("state", INT4), *GPU_READING]
 HOST_SAMPLE: Columns = [("instance_id", INT8), ("at", FLOAT8), ("devices", TEXT), *HOST_READING]
 _BOTH_TIMES: Columns = [("at", FLOAT8), ("received_at", FLOAT8)]
 GPU_LATEST: Columns = [
@@ -54,6 +54,7 @@ HOST_LATEST: Columns = [
 ]
 LATE_WORK: Columns = [("gpu_id", INT8), ("at", FLOAT8), ("busy_at", FLOAT8)]
 BACK: Columns = [("gpu_id", INT8), ("at", FLOAT8)]
+LATE_BUCKET: Columns = [("instance_id", INT8), ("at", FLOAT8)]
 EVENT: Columns = [
     ("instance_id", INT8),
     ("gpu_id", INT8),
@@ -84,8 +85,8 @@ def _set(columns: Columns) -> str:
 
 
 INSERT_GPU_SAMPLES = (
-    f"INSERT INTO gpu_sample (gpu_id, sampled_at, {_names(GPU_READING)}) "
-    f"SELECT u.gpu_id, to_timestamp(u.at), {_names(GPU_READING, 'u.')} FROM {_unnest(GPU_SAMPLE)} "
+    f"INSERT INTO gpu_sample (gpu_id, sampled_at, state, {_names(GPU_READING)}) "
+    f"SELECT u.gpu_id, to_timestamp(u.at), u.state::int2, {_names(GPU_READING, 'u.')} FROM {_unnest(GPU_SAMPLE)} "
     "ON CONFLICT DO NOTHING"
 )
 INSERT_HOST_SAMPLES = (
@@ -136,6 +137,11 @@ UPDATE_HOST_LATEST = (
 BRING_BACK = (
     f"UPDATE fleet_gpu t SET removed_at = NULL FROM {_unnest(BACK)} "
     "WHERE t.id = u.gpu_id AND t.removed_at < to_timestamp(u.at)"
+)
+# No conflict to look for: two of these never wait for each other, nor for the job that takes them.
+INSERT_LATE_BUCKETS = (
+    "INSERT INTO rollup_late (instance_id, bucket_at, bucket_seconds) "
+    f"SELECT u.instance_id, to_timestamp(u.at), {LATE_BUCKET_SECONDS} FROM {_unnest(LATE_BUCKET)}"
 )
 
 INSERT_EVENTS = (

@@ -1,4 +1,4 @@
-"""Past states come from raw samples and from what the provider's listings showed."""
+"""Past states come from raw samples, beyond six hours from rollups, and from what the provider's listings showed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from fleet.pages.history import History, runs, state_history
 from fleet.pages.machine import MachineView
 from fleet.states import GpuState
 from fleet.telemetry.latest import machines_now
-from fleet.telemetry.models import GpuSample, HostSample
+from fleet.telemetry.models import Agent, GpuSample, HostSample
 from fleet.telemetry.partitions import ensure_partitions
+from fleet.telemetry.rollups.roll import roll_up
+from tests.fleet.telemetry.rolling import store
 
 from .conftest import GIB, HELD, WORKING
 
@@ -97,3 +99,27 @@ def test_what_an_agent_saw_before_the_first_listing_counts(make_machine):
     assert found[0] is None
     assert GpuState.WORKING in found
     assert found[-1] is GpuState.UNKNOWN
+
+
+def test_beyond_raw_samples_a_bucket_is_the_state_that_took_most_of_it(make_machine):
+    instance = make_machine(readings=[WORKING], first_seen_at=NOW - timedelta(days=9))
+    instance.gpus.update(first_seen_at=NOW - timedelta(days=9))
+    Agent.objects.filter(instance=instance).update(interval_seconds=60)
+    for since, hours, state in ((20, 2, GpuState.WORKING), (18, 1, GpuState.HELD_IDLE), (2, 2, GpuState.FREE)):
+        store(instance.gpus.get(), NOW - timedelta(hours=since), seconds=hours * 3600, every=60, state=state)
+    Observation.objects.create(
+        instance=instance,
+        seen_at=NOW - timedelta(hours=10),
+        state="stopped",
+        billing="full",
+        currency="USD",
+        rule_version=1,
+    )
+    roll_up(now=NOW - timedelta(hours=1))
+    view = MachineView(machines_now([instance], now=NOW)[0], NOW)
+    history = state_history(machines=[view], since=NOW - timedelta(hours=24), until=NOW, max_points=25)
+    (found,) = history.states.values()
+    assert (history.resolution, history.bucket_seconds) == ("5min", 3600)
+    at = dict(zip(history.starts, found, strict=True))
+    expected = {20: "working", 19: "working", 18: "held", 17: "unknown", 9: "stopped", 2: "free", 1: "free"}
+    assert {ago: at[NOW - timedelta(hours=ago)] for ago in expected} == expected

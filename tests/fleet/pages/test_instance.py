@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from fleet.states import GpuState
 from fleet.telemetry.models import GpuLatest, GpuSample, HostSample
+from fleet.telemetry.state_codes import STATE_CODES
 
 from .conftest import GIB, HELD, WORKING
 from .reading import found
@@ -16,10 +18,12 @@ from .reading import found
 def fill(instance, *, minutes, until_minutes=0, every_seconds=5, **reading):
     """Samples of the machine and of its first GPU over the last minutes."""
     now, gpu = timezone.now(), instance.gpus.order_by("index").first()
+    working = STATE_CODES[GpuState.WORKING]
     ages = range(until_minutes * 60, minutes * 60, every_seconds)
     if gpu:
         GpuSample.objects.bulk_create(
-            GpuSample(gpu=gpu, sampled_at=now - timedelta(seconds=age), **(WORKING | reading)) for age in ages
+            GpuSample(gpu=gpu, sampled_at=now - timedelta(seconds=age), state=working, **(WORKING | reading))
+            for age in ages
         )
     HostSample.objects.bulk_create(
         HostSample(
@@ -97,12 +101,43 @@ def test_charts_carry_the_figures_of_the_span(page, make_machine):
     assert len(known) * chart["step"] == pytest.approx(1800, abs=30)
 
 
-@pytest.mark.parametrize(("query", "hours"), [("", 1), ("?span=6h", 6), ("?span=24h", 24), ("?span=9y", 1)])
+@pytest.mark.parametrize(
+    ("query", "hours"),
+    [
+        ("", 1),
+        ("?span=6h", 6),
+        ("?span=24h", 24),
+        ("?span=3d", 72),
+        ("?span=7d", 168),
+        ("?span=30d", 720),
+        ("?span=9y", 1),
+    ],
+)
 def test_the_span_is_chosen_in_the_address(page, make_machine, query, hours):
     instance = make_machine(readings=[WORKING])
     fill(instance, minutes=5)
     chart = charts_of(page(instance, query))["busy"]
     assert len(chart["traces"][0]["y"]) * chart["step"] == pytest.approx(3600 * hours, abs=2 * chart["step"])
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [("?span=6h", "binned raw samples"), ("?span=3d", "rollups of 5 minutes"), ("?span=30d", "rollups of 1 hour")],
+)
+def test_it_says_what_the_charts_are_made_of(page, make_machine, as_user, alice, query, note):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=5)
+    assert f'data-span-note aria-live="polite">{note}</span>' in page(instance, query)
+    answer = as_user(alice).get(f"/t/acme/instances/{instance.pk}/series/{query}").json()
+    assert answer["note"] == note
+
+
+def test_over_several_days_times_have_their_date(page, make_machine):
+    instance = make_machine(readings=[WORKING])
+    fill(instance, minutes=20)
+    dated = r'data-chart-panel="memory".*?<th scope="row"><time [^>]+>\d\d-\d\d \d\d:\d\d</time>'
+    assert re.search(dated, page(instance, "?span=7d"), re.DOTALL)
+    assert not re.search(dated, page(instance, "?span=24h"), re.DOTALL)
 
 
 def test_a_silence_is_a_gap_and_no_line_of_zeros(page, make_machine):

@@ -126,8 +126,8 @@ async def test_one_batch_larger_than_the_queue_is_still_taken(reporter, monkeypa
 
 
 async def test_a_day_without_a_partition_is_made_on_the_way(reporter):
-    for name, _ in await sync_to_async(existing_partitions)():
-        await execute(f"DROP TABLE {name}")
+    for partition in await sync_to_async(existing_partitions)():
+        await execute(f"DROP TABLE {partition.name}")
     answer = await reporter.samples({"at": time.time(), "host": {"load1": 1.0}, "gpus": [{"uuid": "GPU-a"}]})
     assert answer.status_code == 200
     assert (await GpuSample.objects.acount(), await HostSample.objects.acount()) == (1, 1)

@@ -14,13 +14,17 @@ from django.db import connection, connections
 
 from fleet.telemetry.models import HostSample
 from fleet.telemetry.partitions import days_kept, drop_old_partitions, ensure_partitions, existing_partitions
+from fleet.telemetry.rollups.columns import HOUR, ROLLUPS
+from fleet.telemetry.rollups.models import LateBucket, RollupProgress
 from fleet.telemetry.tasks import keep_partitions
 
 NOON = datetime(2031, 3, 14, 12, tzinfo=UTC)
 
 
 def days(table: str = "gpu_sample") -> list[str]:
-    return [day.isoformat() for name, day in existing_partitions() if name.startswith(table)]
+    """Of 2031: there are those of today as well."""
+    of_table = (partition.first for partition in existing_partitions() if partition.table.name == table)
+    return [day.isoformat() for day in of_table if day.year == 2031]
 
 
 def test_from_two_days_back_to_two_days_ahead():
@@ -30,7 +34,9 @@ def test_from_two_days_back_to_two_days_ahead():
 @pytest.mark.django_db
 def test_a_migrated_database_has_todays():
     today = datetime.now(UTC).date()
-    assert {today + timedelta(days=offset) for offset in range(-2, 3)} <= {day for _, day in existing_partitions()}
+    assert {today + timedelta(days=offset) for offset in range(-2, 3)} <= {
+        partition.first for partition in existing_partitions() if partition.table.name == "gpu_sample"
+    }
 
 
 @pytest.mark.django_db
@@ -49,6 +55,72 @@ def test_a_day_is_dropped_only_when_none_of_it_is_accepted_any_more():
     assert days()[0] == "2031-03-12"
     drop_old_partitions(now=midnight + timedelta(minutes=61))
     assert days()[0] == "2031-03-13"
+
+
+def stored(make_instance, at: datetime) -> None:
+    HostSample.objects.create(instance=make_instance(), sampled_at=at, load1=1.0)
+
+
+def rolled_until(moment: datetime) -> None:
+    for resolution in ROLLUPS:
+        RollupProgress.objects.update_or_create(
+            resolution=resolution.name, defaults={"rolled_until": resolution.floor(moment)}
+        )
+
+
+@pytest.mark.django_db
+def test_a_day_of_samples_is_dropped_only_when_it_is_rolled_up(make_instance):
+    ensure_partitions(now=NOON)
+    stored(make_instance, datetime(2031, 3, 12, 23, tzinfo=UTC))
+    later = NOON + timedelta(days=3)
+
+    def is_there() -> bool:
+        drop_old_partitions(now=later)
+        return "2031-03-12" in days("host_sample")
+
+    assert is_there()
+    rolled_until(datetime(2031, 3, 12, 23, 55, tzinfo=UTC))
+    assert is_there()
+    rolled_until(datetime(2031, 3, 13, tzinfo=UTC))
+    late = LateBucket.objects.create(
+        instance_id=1, bucket_at=datetime(2031, 3, 12, 4, tzinfo=UTC), bucket_seconds=HOUR.seconds
+    )
+    assert is_there()
+    late.delete()
+    assert not is_there()
+
+
+@pytest.mark.django_db
+def test_weeks_and_months_go_when_settings_say_so(settings):
+    ensure_partitions(now=NOON)
+    assert (days("gpu_rollup_5min"), days("host_rollup_1h")) == (["2031-03-10"], ["2031-03-01"])
+    # The week ends on the 17th at midnight, the month with the 31st.
+    settings.ROLLUP_5MIN_RETENTION_DAYS = 7
+    settings.ROLLUP_1H_RETENTION_DAYS = 31
+    drop_old_partitions(now=datetime(2031, 3, 24, 0, 59, tzinfo=UTC))
+    assert days("gpu_rollup_5min") == ["2031-03-10"]
+    drop_old_partitions(now=datetime(2031, 3, 24, 1, 0, tzinfo=UTC))
+    assert (days("gpu_rollup_5min"), days("gpu_rollup_1h")) == ([], ["2031-03-01"])
+    drop_old_partitions(now=datetime(2031, 5, 2, 1, 0, tzinfo=UTC))
+    assert days("gpu_rollup_1h") == []
+
+
+@pytest.mark.django_db
+def test_samples_are_kept_for_as_long_as_settings_say(settings):
+    settings.RAW_RETENTION_DAYS = 7
+    ensure_partitions(now=NOON)
+    drop_old_partitions(now=NOON + timedelta(days=5))
+    assert days()[0] == "2031-03-12"
+    drop_old_partitions(now=NOON + timedelta(days=8))
+    assert days()[0] == "2031-03-15"
+
+
+@pytest.mark.django_db
+def test_a_job_that_is_days_behind_gets_its_weeks_and_months():
+    ensure_partitions(now=NOON, since=NOON - timedelta(days=40))
+    assert days("gpu_rollup_1h") == ["2031-02-01", "2031-03-01"]
+    assert days("gpu_rollup_5min")[0] == "2031-01-27"
+    assert len(days()) == 43
 
 
 @pytest.mark.django_db
@@ -131,6 +203,6 @@ def reader_parameters() -> dict[str, Any]:
 def drop_all_of_2031() -> None:
     """Partitions outlive a test that commits."""
     with connection.cursor() as cursor:
-        for name, day in existing_partitions():
-            if day.year == 2031:
-                cursor.execute(f"DROP TABLE {name}")
+        for partition in existing_partitions():
+            if partition.first.year >= 2031:
+                cursor.execute(f"DROP TABLE {partition.name}")

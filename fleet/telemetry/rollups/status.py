@@ -1,0 +1,107 @@
+"""What the telemetry tables hold, how large they are, and how far the rollups have come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Avg
+
+from fleet.telemetry.partitions import SPECS, existing_partitions
+from fleet.telemetry.rollups.columns import FIVE_MINUTES, ROLLUPS
+from fleet.telemetry.rollups.models import GpuRollupFiveMinutes, HostRollupFiveMinutes, LateBucket, RollupProgress
+
+COVERAGE_OF = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """`rows` is the planner's estimate, None before the first ANALYZE; bytes count indexes too."""
+
+    name: str
+    begins_at: datetime
+    ends_at: datetime
+    rows: int | None
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    name: str
+    kept_days: int
+    partitions: list[PartitionStatus]
+
+    @property
+    def bytes(self) -> int:
+        return sum(partition.bytes for partition in self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class RollupStatus:
+    """`lag_seconds`: since the end of the last rolled bucket; late buckets wait to be rolled again. None: nothing was ever rolled."""
+
+    resolution: str
+    rolled_until: datetime | None
+    lag_seconds: float | None
+    late_buckets: int
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryStatus:
+    """`…_coverage`: share (0-1) of the expected samples that came in the last 24 h, None without rollups."""
+
+    at: datetime
+    tables: list[TableStatus]
+    rollups: list[RollupStatus]
+    gpu_coverage: float | None
+    host_coverage: float | None
+
+
+def telemetry_status(*, now: datetime) -> TelemetryStatus:
+    reach = dict(RollupProgress.objects.values_list("resolution", "rolled_until"))
+    rollups = []
+    for resolution in ROLLUPS:
+        until = reach.get(resolution.name)
+        late = LateBucket.objects.filter(bucket_seconds=resolution.seconds)
+        lag = (now - until).total_seconds() if until else None
+        rollups.append(
+            RollupStatus(resolution.name, until, lag, late.values("instance_id", "bucket_at").distinct().count())
+        )
+    end = reach.get(FIVE_MINUTES.name, now)
+    recent = {"bucket_at__gte": end - COVERAGE_OF, "bucket_at__lt": end}
+    return TelemetryStatus(
+        now,
+        _tables(),
+        rollups,
+        GpuRollupFiveMinutes.objects.filter(**recent).aggregate(share=Avg("coverage"))["share"],
+        HostRollupFiveMinutes.objects.filter(**recent).aggregate(share=Avg("coverage"))["share"],
+    )
+
+
+def _tables() -> list[TableStatus]:
+    sizes = _sizes()
+    found = existing_partitions()
+    return [
+        TableStatus(
+            table.name,
+            table.kept.days,
+            [
+                PartitionStatus(one.name, one.begins_at, one.ends_at, *sizes[one.name])
+                for one in found
+                if one.table == table and one.name in sizes
+            ],
+        )
+        for table in SPECS
+    ]
+
+
+def _sizes() -> dict[str, tuple[int | None, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT child.relname, CASE WHEN child.reltuples < 0 THEN NULL ELSE child.reltuples::bigint END, "
+            "pg_total_relation_size(child.oid) FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid "
+            "JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relname = ANY(%s)",
+            [[table.name for table in SPECS]],
+        )
+        return {name: (rows, size) for name, rows, size in cursor.fetchall()}
