@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http.request import split_domain_port, validate_host
 
 from config.reach import is_loopback
+from fleet.guard import Guard
 from fleet.inventory.reach import reach_problem
 
 SECRET_KEY_MIN_LENGTH, SECRET_KEY_MIN_DISTINCT = 50, 5
@@ -153,3 +154,13 @@ def check_proxy(**_: object) -> Iterator[CheckMessage]:
     if settings.BEHIND_PROXY and "*" in settings.TRUSTED_PROXIES:
         hint = "List the proxy's addresses: with *, a caller can write any address into X-Forwarded-For and escape throttles."
         yield Error("TRUSTED_PROXIES trusts everybody.", hint=hint, id="rackrent.E012")
+
+
+@register(Tags.security)
+def check_allowed_networks(**_: object) -> Iterator[CheckMessage]:
+    for network in settings.ALLOWED_NETWORKS:
+        try:
+            Guard.of([network])
+        except ValueError:
+            hint = "Write networks as in 10.20.0.0/16,fd12:3456::/32, without bits to the right of the mask."
+            yield Error(f"{network} in ALLOWED_NETWORKS is no network.", hint=hint, id="rackrent.E017")

@@ -122,7 +122,7 @@ class MachineView:
     @property
     def stale_seconds(self) -> int:
         """After which silence the page's script turns a GPU unknown, as the server would."""
-        return round(limits_for(self.agent).stale_after.total_seconds())
+        return round(limits_for(self.agent, self.machine.scrape_seconds).stale_after.total_seconds())
 
     @cached_property
     def gpu_read_at(self) -> datetime | None:
@@ -144,7 +144,7 @@ class MachineView:
 
     @property
     def period_seconds(self) -> int:
-        return self.agent.report_seconds if self.agent else 10
+        return max(self.agent.report_seconds if self.agent else 0, self.machine.scrape_seconds) or 10
 
     @property
     def reports(self) -> bool:
@@ -320,7 +320,7 @@ class MachineView:
     def _unknown_words(self, lasted: str) -> str:
         if any(tile.now.latest and tile.now.latest.lost for tile in self.tiles):
             return _("GPU lost")
-        if self.agent is None:
+        if self.agent is None and not self.machine.scrape_seconds:
             return _("no agent")
         if self.heard_at is None:
             return _("no report yet")

@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from fleet.inventory.models import Instance
 from fleet.teams.models import Project, Team
 from fleet.telemetry.agents import INTERVAL_CHOICES_SECONDS
+from fleet.telemetry.models import ScrapeKind, ScrapeTarget
+from fleet.telemetry.scrape.targets import INTERVAL_CHOICES_SECONDS as SCRAPE_INTERVALS_SECONDS
 
 
 class EnrolmentTokenForm(forms.Form):
@@ -51,3 +53,56 @@ class IntervalForm(forms.Form):
     interval_seconds = forms.TypedChoiceField(
         coerce=int, choices=[(seconds, str(seconds)) for seconds in INTERVAL_CHOICES_SECONDS]
     )
+
+
+class TargetForm(forms.Form):
+    """An exporter of one machine."""
+
+    url = forms.CharField(
+        label=_("Address"),
+        max_length=500,
+        widget=forms.URLInput(attrs={"placeholder": "http://host.example:9400/metrics"}),
+        help_text=_("as this dashboard's workers reach it"),
+    )
+    kind = forms.ChoiceField(label=_("Exporter"), choices=ScrapeKind.choices, initial=ScrapeKind.AUTO)
+    interval_seconds = forms.TypedChoiceField(
+        label=_("Read every"),
+        coerce=int,
+        initial=30,
+        choices=[(seconds, f"{seconds} s") for seconds in SCRAPE_INTERVALS_SECONDS],
+    )
+    token = forms.CharField(
+        label=_("Bearer token"),
+        max_length=500,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_("only where the exporter asks for one; it is kept encrypted"),
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """For add_target."""
+        return {name: self.cleaned_data[name] for name in ("url", "kind", "interval_seconds", "token")}
+
+
+class KnownTargetForm(TargetForm):
+    """One that is there already. Its token is not shown; an empty field keeps it."""
+
+    drop_token = forms.BooleanField(label=_("Without a token"), required=False, help_text=_("forgets the one kept"))
+    enabled = forms.BooleanField(label=_("Read it"), required=False)
+
+    def __init__(self, *args: Any, target: ScrapeTarget, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if target.token:
+            self.fields["token"].help_text = _("one is kept; empty keeps it")
+        else:
+            del self.fields["drop_token"]
+
+    @staticmethod
+    def initial_of(target: ScrapeTarget) -> dict[str, Any]:
+        return {name: getattr(target, name) for name in ("url", "kind", "interval_seconds", "enabled")}
+
+    def arguments(self) -> dict[str, Any]:
+        """For update_target."""
+        kept = None if not self.cleaned_data["token"] else self.cleaned_data["token"]
+        token = "" if self.cleaned_data.get("drop_token") else kept
+        return {**super().arguments(), "enabled": self.cleaned_data["enabled"], "token": token}

@@ -13,6 +13,7 @@ from fleet.inventory.models import GPU, Instance
 from fleet.providers.base import InstanceState
 from fleet.states import DEFAULTS, Evidence, GpuState, Thresholds, Verdict, classify, worst
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest
+from fleet.telemetry.pace import scrape_intervals
 
 # A batch on its way, and one that has to be sent again.
 REPORT_SLACK = timedelta(seconds=15)
@@ -59,12 +60,14 @@ class MachineNow:
     host: HostLatest | None
     agent: Agent | None
     state: GpuState
+    # How often its exporters are read, at the slowest; 0 = it has none.
+    scrape_seconds: int = 0
 
 
 def machines_now(
     instances: QuerySet[Instance] | Sequence[Instance], *, now: datetime, brief: bool = False
 ) -> list[MachineNow]:
-    """The machines in the order given, each with its GPUs by index. Four queries at most, however many machines.
+    """The machines in the order given, each with its GPUs by index. Five queries at most, however many machines.
 
     brief: for maps and lists of many machines, without what only the page of one shows; to read that costs a query a row.
     """
@@ -73,9 +76,10 @@ def machines_now(
     gpus = _gpus_of(ids, brief=brief)
     hosts = (HostLatest.objects.only(*HOST_BRIEF) if brief else HostLatest.objects).in_bulk(ids)
     agents = {agent.instance_id: agent for agent in Agent.objects.filter(instance_id__in=ids)}
+    paces = scrape_intervals(ids)
     return [
-        _machine_now(machine, gpus.get(machine.pk, []), hosts.get(machine.pk), agents.get(machine.pk), now)
-        for machine in machines
+        _machine_now(machine, gpus.get(pk, []), hosts.get(pk), agents.get(pk), paces.get(pk, 0), now=now)
+        for pk, machine in zip(ids, machines, strict=True)
     ]
 
 
@@ -86,11 +90,10 @@ def is_powered(instance: Instance) -> bool | None:
     return None if instance.state == InstanceState.UNKNOWN else True
 
 
-def limits_for(agent: Agent | None) -> Thresholds:
-    """An agent that was told to read or report seldom is not silent in between."""
-    if agent is None:
-        return DEFAULTS
-    expected = timedelta(seconds=agent.interval_seconds + agent.report_seconds) + REPORT_SLACK
+def limits_for(agent: Agent | None, scrape_seconds: int = 0) -> Thresholds:
+    """An agent that was told to read or report seldom is not silent in between, nor is an exporter that is read seldom."""
+    agent_seconds = agent.interval_seconds + agent.report_seconds if agent else 0
+    expected = timedelta(seconds=max(agent_seconds, scrape_seconds)) + REPORT_SLACK
     return DEFAULTS if expected <= DEFAULTS.stale_after else replace(DEFAULTS, stale_after=expected)
 
 
@@ -136,11 +139,17 @@ def _gpus_of(instance_ids: Iterable[int], *, brief: bool) -> dict[int, list[GPU]
 
 
 def _machine_now(
-    instance: Instance, gpus: list[GPU], host: HostLatest | None, agent: Agent | None, now: datetime
+    instance: Instance,
+    gpus: list[GPU],
+    host: HostLatest | None,
+    agent: Agent | None,
+    scrape_seconds: int,
+    *,
+    now: datetime,
 ) -> MachineNow:
-    powered, limits = is_powered(instance), limits_for(agent)
+    powered, limits = is_powered(instance), limits_for(agent, scrape_seconds)
     tiles = [_gpu_now(gpu, host, powered, now, limits) for gpu in [*_measured(gpus), *_missing(instance, gpus)]]
-    return MachineNow(instance, tiles, host, agent, _state_of(tiles, powered))
+    return MachineNow(instance, tiles, host, agent, _state_of(tiles, powered), scrape_seconds)
 
 
 def _gpu_now(gpu: GPU, host: HostLatest | None, powered: bool | None, now: datetime, limits: Thresholds) -> GpuNow:

@@ -8,7 +8,10 @@ from django.http import HttpRequest
 
 from fleet.inventory.models import EnvironmentReport, Instance
 from fleet.panels import Context
-from fleet.telemetry.models import Agent
+from fleet.teams.access import TeamRequest
+from fleet.teams.models import Role
+from fleet.telemetry.models import Agent, ScrapeTarget
+from fleet.telemetry.scrape.words import YIELDS, failure_text
 from fleet.telemetry.words import ENVIRONMENT_LABELS, conflict_word, nvml_word
 
 # Skew this small says nothing of a clock.
@@ -43,3 +46,19 @@ def environment_context(_request: HttpRequest, instance: Instance) -> Context | 
     facts = [(label, data[name]) for name, label in ENVIRONMENT_LABELS.items() if data.get(name)]
     frameworks = sorted((data.get("frameworks") or {}).items())
     return {"report": report, "facts": facts, "frameworks": frameworks}
+
+
+def exporters_context(request: TeamRequest, instance: Instance) -> Context | None:
+    """None where there is nothing to show and nothing to add."""
+    may_change = request.membership.can(Role.OPERATOR)
+    targets = ScrapeTarget.objects.filter(instance=instance).defer("memory", "token").order_by("pk")
+    rows = [target_row(target) for target in targets]
+    return {"instance": instance, "targets": rows, "may_change": may_change} if rows or may_change else None
+
+
+def target_row(target: ScrapeTarget) -> dict[str, Any]:
+    return {
+        "target": target,
+        "failure": failure_text(target),
+        "yields": YIELDS.get(target.yields_to, ""),
+    }

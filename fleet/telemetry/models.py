@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
-__all__ = ["Agent", "EnrolmentToken", "GpuLatest", "GpuSample", "HostLatest", "HostSample", "MachineEvent"]
+__all__ = [
+    "Agent",
+    "EnrolmentToken",
+    "GpuLatest",
+    "GpuSample",
+    "HostLatest",
+    "HostSample",
+    "MachineEvent",
+    "ScrapeTarget",
+]
 
 
 class EnrolmentToken(models.Model):
@@ -205,3 +215,44 @@ class MachineEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} on {self.instance} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class ScrapeKind(models.TextChoices):
+    AUTO = "auto", _("found out")
+    AGENT = "agent", _("Rackrent's agent")
+    DCGM = "dcgm", "dcgm-exporter"
+    NODE = "node", "node_exporter"
+    NVIDIA_GPU = "nvidia_gpu", "nvidia_gpu_exporter"
+
+
+class ScrapeTarget(models.Model):
+    """An exporter that is read for one machine. A claim is the right of one worker to read it; it ends at `next_scrape_at`."""
+
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="scrape_targets")
+    url = models.CharField(max_length=500)
+    kind = models.CharField(max_length=12, choices=ScrapeKind, default=ScrapeKind.AUTO)
+    # A bearer token, sealed with CREDENTIAL_KEYS; b"" = none.
+    token = models.BinaryField(default=bytes, blank=True)
+    interval_seconds = models.PositiveSmallIntegerField(default=30)
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    next_scrape_at = models.DateTimeField(default=timezone.now, db_index=True)
+    claim = models.UUIDField(null=True, db_index=True)
+    last_ok_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0, help_text="Failed scrapes since the last good one.")
+    error = models.CharField(max_length=24, blank=True)
+    error_detail = models.CharField(max_length=200, blank=True)
+    # What its page held at the last good scrape.
+    gives_gpus = models.BooleanField(default=False)
+    gives_host = models.BooleanField(default=False)
+    # Why nothing of it was stored the last time although it could be read: "agent", "exporter", or "".
+    yields_to = models.CharField(max_length=12, blank=True)
+    # What its counters stood at (scrape.history).
+    memory = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["instance", "url"], name="scrape_target_once")]
+
+    def __str__(self) -> str:
+        return f"{self.url} of {self.instance}"

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from fleet.inventory.models import GPU
 from fleet.telemetry.models import Agent, GpuReading, HostReading
+from fleet.telemetry.pace import scrape_intervals
 from fleet.telemetry.rollups.columns import BITS, PERCENTILE, RAW
 from fleet.telemetry.spans import Segment, Span, segments_of, span_of
 
@@ -126,7 +127,7 @@ def _machines_of(gpu_ids: Sequence[int]) -> list[int]:
 def slowest_interval(instance_ids: Sequence[int]) -> int:
     """In seconds, of the agents of these machines."""
     slowest = Agent.objects.filter(instance_id__in=instance_ids).aggregate(slowest=Max("interval_seconds"))["slowest"]
-    return slowest or DEFAULT_INTERVAL_SECONDS
+    return max(slowest or 0, *scrape_intervals(instance_ids).values(), 0) or DEFAULT_INTERVAL_SECONDS
 
 
 def _span(since: datetime, until: datetime, max_points: int, instance_ids: Sequence[int]) -> Span:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import uuid
+
 from celery import shared_task
 from django.utils import timezone
 
@@ -7,6 +9,8 @@ from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 from fleet.telemetry.retention import prune_records
 from fleet.telemetry.rollups.roll import roll_up
 from fleet.telemetry.rollups.sort import sort_closed_days
+from fleet.telemetry.scrape.plan import CLAIM, claim_due
+from fleet.telemetry.scrape.run import scrape_claim
 
 # Less than the interval between two runs: a backlog must not hold a worker for long.
 ROLL_UP_SECONDS = 45.0
@@ -33,3 +37,17 @@ def roll_up_samples() -> None:
 @shared_task(name="telemetry.sort_closed_days", soft_time_limit=3_300, time_limit=3_400)
 def sort_days() -> None:
     sort_closed_days(now=timezone.now())
+
+
+@shared_task(name="telemetry.dispatch_scrapes")
+def dispatch_scrapes() -> int:
+    claims = claim_due(now=timezone.now())
+    for claim in claims:
+        # Picked up later, its claim would run out while it is worked off.
+        scrape_shard.apply_async((str(claim),), expires=CLAIM.total_seconds() / 3)
+    return len(claims)
+
+
+@shared_task(name="telemetry.scrape_shard", soft_time_limit=60, time_limit=75)
+def scrape_shard(claim: str) -> int:
+    return len(scrape_claim(uuid.UUID(claim)))

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.telemetry.views import agents, polling
+from fleet.telemetry.views import agents, exporters, polling
 
 team_urlpatterns = [
     path("live/", polling.live, name="live"),
+    path("instances/<int:pk>/exporters/add/", exporters.exporter_add, name="exporter_add"),
+    path("exporters/<int:target_id>/", exporters.exporter_edit, name="exporter_edit"),
+    path("exporters/<int:target_id>/read/", exporters.exporter_read, name="exporter_read"),
+    path("exporters/<int:target_id>/remove/", exporters.exporter_remove, name="exporter_remove"),
     path("settings/agents/", agents.agents, name="agents"),
     path("settings/agents/tokens/", agents.new_enrolment_token, name="new_enrolment_token"),
     path("settings/agents/tokens/<int:token_id>/end/", agents.end_enrolment_token, name="end_enrolment_token"),

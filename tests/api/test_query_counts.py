@@ -56,5 +56,5 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     more_rows, more_queries = ask()
     assert more_rows >= rows + 3
     assert more_queries == queries
-    # Session, person, teams, roles; then the rows, and for `latest` GPUs, hosts and agents.
-    assert queries <= 4 + (4 if address == "/api/v1/latest/" else 1)
+    # Session, person, teams, roles; then the rows, and for `latest` GPUs, hosts, agents and exporters.
+    assert queries <= 4 + (5 if address == "/api/v1/latest/" else 1)

@@ -138,7 +138,7 @@ def test_a_series_costs_the_same_queries_however_many_gpus(measured, acme, as_to
     client.get("/api/v1/me/")
     ids = ",".join(str(gpu.pk) for gpu in measured.gpus[:count])
     # Token, visible ids, rows, their machines, the slowest interval, samples.
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         assert client.get(GPUS, {"gpu": ids}).status_code == 200
 
 

@@ -61,6 +61,8 @@ def test_careful_settings_pass():
         ("REDIS_URL", "redis://cache.example:6379/0", "rackrent.E009"),
         ("DEADMAN_URL", "ping.example", "rackrent.E010"),
         ("TRUSTED_PROXIES", ["*"], "rackrent.E012"),
+        ("ALLOWED_NETWORKS", ["10.0.0.0/8", "10.0.0.1/8"], "rackrent.E017"),
+        ("ALLOWED_NETWORKS", ["the office"], "rackrent.E017"),
         ("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend", "rackrent.W001"),
         ("PUBLIC_URL", "", "rackrent.W002"),
         ("BEHIND_PROXY", False, "rackrent.W003"),

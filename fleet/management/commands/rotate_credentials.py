@@ -1,4 +1,4 @@
-"""Encrypts every provider's credentials anew with the first of CREDENTIAL_KEYS, so that the older keys can be taken away."""
+"""Encrypts every provider's credentials and every exporter's token anew with the first of CREDENTIAL_KEYS, so that the older keys can be taken away."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from django.core.management.base import BaseCommand, CommandError
 
 from fleet.inventory.credentials import CredentialError, rotate_credentials
 from fleet.teams.audit import Actor
+from fleet.telemetry.scrape.targets import rotate_tokens
 
 
 class Command(BaseCommand):
-    help = "Encrypt all provider credentials with the first key of CREDENTIAL_KEYS."
+    help = "Encrypt all provider credentials and tokens of exporters with the first key of CREDENTIAL_KEYS."
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            rotated = rotate_credentials(actor=Actor.system("rotate_credentials"))
+            actor = Actor.system("rotate_credentials")
+            rotated, tokens = rotate_credentials(actor=actor), rotate_tokens(actor=actor)
         except CredentialError as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(f"{rotated} accounts now use the first key; keys behind it are no longer needed.")
+        self.stdout.write(
+            f"{rotated} accounts and {tokens} tokens of exporters now use the first key; keys behind it are no longer needed."
+        )

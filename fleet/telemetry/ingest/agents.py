@@ -18,6 +18,7 @@ from psycopg_pool import AsyncConnectionPool
 from fleet.teams.secrets import hash_token
 from fleet.telemetry.ingest.database import reaching_database
 from fleet.telemetry.ingest.errors import UnavailableError
+from fleet.telemetry.ingest.feeder import Feeder
 from fleet.telemetry.readings import CONFIRMATIONS
 
 SWEEP_SECONDS = 2.0
@@ -29,38 +30,30 @@ AGENT_PREFIX = "rra_"
 TOKEN_MAX_LENGTH = 100
 
 
-@dataclass(slots=True, eq=False)
-class KnownAgent:
-    """One agent as ingest needs it. `gpu_ids`: UUID -> id of every GPU ever seen on its machine."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class KnownAgent(Feeder):
+    """One agent as ingest needs it."""
 
     pk: int
     token_hash: str
-    instance_id: int
     interval_seconds: int
     report_seconds: int
     paused: bool
     skew_seconds: float
-    gpu_ids: dict[str, int]
     verified_at: float
     used_at: float
-    # Machines and GPUs whose latest row is known to exist, and when the agent's own row last had its batch noted.
-    has_latest: set[int] = field(default_factory=set)
-    has_host_latest: bool = False
+    # When the agent's own row last had its batch noted.
     noted_at: float = 0.0
-    # GPUs that the inventory stopped naming: a later sample of one says that it is back.
-    removed: set[int] = field(default_factory=set)
     # The last boots that heartbeats came from, the newest last.
     boots: deque[str] = field(default_factory=lambda: deque(maxlen=2))
-    gpu_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Received minus sent of the last batches, the newest last (readings.agreed_skew).
     measured_skews: deque[float] = field(default_factory=lambda: deque(maxlen=CONFIRMATIONS))
 
     def forget_gpus(self) -> None:
-        """Have everything about this machine read anew with its next request."""
+        """Everything about this machine is read anew with its next request."""
         self.verified_at = -math.inf
-        self.gpu_ids.clear()
-        self.has_latest.clear()
-        self.has_host_latest = False
+        # A dataclass with slots is a second class, which super() does not know.
+        Feeder.forget_gpus(self)
 
 
 # A machine that was given back, or whose account was disconnected, has no say any more; one that is listed again has.
@@ -139,7 +132,18 @@ class AgentCache:
         agent = self._known.get(token_hash)
         if agent is None:
             pk, _, instance_id, interval, report, paused, skew = row
-            agent = KnownAgent(pk, token_hash, instance_id, interval, report, paused, skew, dict(gpus), now, now)
+            agent = KnownAgent(
+                pk=pk,
+                token_hash=token_hash,
+                instance_id=instance_id,
+                interval_seconds=interval,
+                report_seconds=report,
+                paused=paused,
+                skew_seconds=skew,
+                gpu_ids=dict(gpus),
+                verified_at=now,
+                used_at=now,
+            )
             self._known[token_hash] = agent
         _refresh(agent, row, now)
         agent.gpu_ids.update(gpus)

@@ -13,6 +13,7 @@ import psycopg
 
 from fleet.telemetry.ingest import statements as sql
 from fleet.telemetry.ingest.agents import KnownAgent
+from fleet.telemetry.ingest.feeder import Feeder
 from fleet.telemetry.readings import (
     Rows,
     Trail,
@@ -39,7 +40,7 @@ Connection = psycopg.AsyncConnection[Any]
 class Prepared:
     """One accepted batch on its way to the database. `done` is resolved after the commit."""
 
-    agent: KnownAgent
+    agent: Feeder
     rows: Rows
     received_at: float
     version: str
@@ -88,7 +89,7 @@ class Group:
             agent = batch.agent
             agent.has_latest.update(batch.rows.trails)
             agent.has_host_latest |= batch.rows.newest_host is not None
-            if _needs_note(batch, now):
+            if isinstance(agent, KnownAgent) and _needs_note(agent, batch, now):
                 agent.noted_at = now
 
     def _all(self, name: str) -> list[tuple[Any, ...]]:
@@ -132,16 +133,17 @@ class Group:
         """One row per agent: an UPDATE takes only one of several for the same target."""
         by_agent: dict[int, list[Prepared]] = {}
         for batch in self.batches:
-            if _needs_note(batch, now):
-                by_agent.setdefault(batch.agent.pk, []).append(batch)
+            agent = batch.agent
+            if isinstance(agent, KnownAgent) and _needs_note(agent, batch, now):
+                by_agent.setdefault(agent.pk, []).append(batch)
         for pk, batches in sorted(by_agent.items()):
             newest = max(batches, key=lambda batch: batch.received_at)
             dropped = sum((batch.dropped for batch in batches), Counter[str]())
             yield pk, newest.received_at, newest.version, newest.boot_id, _encode(dropped)
 
 
-def _needs_note(batch: Prepared, now: float) -> bool:
-    return bool(batch.dropped) or now - batch.agent.noted_at >= NOTE_SECONDS
+def _needs_note(agent: KnownAgent, batch: Prepared, now: float) -> bool:
+    return bool(batch.dropped) or now - agent.noted_at >= NOTE_SECONDS
 
 
 async def _run(connection: Connection, query: str, columns: sql.Columns, rows: Iterable[tuple[Any, ...]]) -> None:

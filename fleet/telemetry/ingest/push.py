@@ -49,15 +49,19 @@ class Publisher:
     async def run(self) -> None:
         while True:
             await self._news.wait()
-            self._news.clear()
-            try:
-                await self._tell(self._take())
-                self._away = False
-            except (RedisError, OSError) as error:
-                self._note_away(error)
-            except Exception:
-                # The pages after this one must still be told.
-                logger.exception("Live pages could not be told of a commit")
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Tell of what waits."""
+        self._news.clear()
+        try:
+            await self._tell(self._take())
+            self._away = False
+        except (RedisError, OSError) as error:
+            self._note_away(error)
+        except Exception:
+            # The pages after this one must still be told.
+            logger.exception("Live pages could not be told of a commit")
 
     async def close(self) -> None:
         await self._redis.aclose()

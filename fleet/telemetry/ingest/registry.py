@@ -14,6 +14,7 @@ from fleet.providers.gpus import canonical
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.database import reaching_database
 from fleet.telemetry.ingest.errors import InvalidBodyError
+from fleet.telemetry.ingest.feeder import Feeder
 from fleet.telemetry.readings import agreed_skew
 from fleet.telemetry.sanitise import clean, clean_map
 from fleet.telemetry.wire import Batch, Enrolment, Environment, InventoryRow
@@ -69,9 +70,14 @@ async def prepare_machine(pool: Pool, agent: KnownAgent, batch: Batch, *, receiv
         await take_inventory(pool, agent, batch.inventory)
     if batch.environment is not None:
         await _take_environment(pool, agent, batch.environment, received_at)
-    unknown = _unknown_uuids(agent, batch)
+    await know_gpus(pool, agent, batch)
+
+
+async def know_gpus(pool: Pool, feeder: Feeder, batch: Batch) -> None:
+    """Afterwards `feeder` knows every GPU that the batch names."""
+    unknown = _unknown_uuids(feeder, batch)
     if unknown:
-        await _add_seen(pool, agent, unknown)
+        await _add_seen(pool, feeder, unknown)
 
 
 async def take_facts(pool: Pool, agent: KnownAgent, enrolment: Enrolment) -> None:
@@ -97,14 +103,14 @@ async def _agree_on_skew(pool: Pool, agent: KnownAgent, measured: float) -> None
         agent.skew_seconds = row[0] if row else wanted
 
 
-def _unknown_uuids(agent: KnownAgent, batch: Batch) -> list[str]:
+def _unknown_uuids(agent: Feeder, batch: Batch) -> list[str]:
     known = agent.gpu_ids
     found = {gpu.uuid for sample in batch.samples or () for gpu in sample.gpus or () if gpu.uuid not in known}
     found |= {event.gpu for event in batch.events or () if event.gpu and event.gpu not in known}
     return sorted(found)
 
 
-async def _add_seen(pool: Pool, agent: KnownAgent, uuids: list[str]) -> None:
+async def _add_seen(pool: Pool, agent: Feeder, uuids: list[str]) -> None:
     """GPUs that a sample names before any inventory did."""
     _check_uuids(agent, uuids)
     async with agent.gpu_lock, reaching_database(), pool.connection() as connection:
@@ -112,7 +118,7 @@ async def _add_seen(pool: Pool, agent: KnownAgent, uuids: list[str]) -> None:
     agent.gpu_ids.update(rows)
 
 
-def _check_uuids(agent: KnownAgent, uuids: Iterable[str]) -> None:
+def _check_uuids(agent: Feeder, uuids: Iterable[str]) -> None:
     new = {uuid for uuid in uuids if uuid not in agent.gpu_ids}
     for uuid in new:
         if clean(uuid) != uuid or not uuid.isascii():
@@ -121,7 +127,7 @@ def _check_uuids(agent: KnownAgent, uuids: Iterable[str]) -> None:
         raise InvalidBodyError(f"More than {MAX_GPUS_EVER} different GPUs on one machine.", field="uuid")
 
 
-async def take_inventory(pool: Pool, agent: KnownAgent, inventory: list[InventoryRow]) -> None:
+async def take_inventory(pool: Pool, agent: Feeder, inventory: list[InventoryRow]) -> None:
     """What the machine has now: others are marked as removed, their history stays."""
     rows = list({row.uuid: row for row in inventory}.values())
     uuids = [row.uuid for row in rows]

@@ -116,7 +116,7 @@ class Writer:
                 batch.agent.forget_gpus()
                 _refuse([batch], UnavailableError("The GPUs of this machine have just changed. Send the batch again."))
             except (psycopg.DataError, psycopg.IntegrityError) as reason:
-                logger.warning("A batch of agent %d was refused: %s", batch.agent.pk, type(reason).__name__)
+                logger.warning("A batch of machine %d was refused: %s", batch.agent.instance_id, type(reason).__name__)
                 _refuse([batch], InvalidBodyError(f"The database refuses this batch ({type(reason).__name__})."))
 
     async def _repair(self, error: psycopg.Error) -> None:

@@ -11,7 +11,7 @@ from fleet.teams.audit import Actor
 from fleet.teams.invitations import create_invitation
 from fleet.teams.models import Role, Scope
 from fleet.teams.tokens import create_token
-from fleet.telemetry.models import Agent, EnrolmentToken
+from fleet.telemetry.models import Agent, EnrolmentToken, ScrapeTarget
 from tests.fleet.teams.routes import WORDS, Route
 
 
@@ -59,7 +59,9 @@ def things(acme, alice, bob, project, account, make_instance, by):
     token, _ = create_token(actor=by(alice), team=acme, name="x", scope=Scope.READ)
     tomorrow = timezone.now() + timedelta(days=1)
     enrolment = EnrolmentToken.objects.create(team=acme, token_hash="e", expires_at=tomorrow)
+    exporter = ScrapeTarget.objects.create(instance=instance, url="http://203.0.114.7:9400/metrics")
     return {
+        "exporters": exporter.pk,
         "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
         "instances": instance.pk,
         "settings/agents": Agent.objects.create(instance=instance, token_hash="a").pk,

@@ -127,5 +127,5 @@ def test_an_empty_span_is_refused_and_an_empty_list_is_not(gpu):
 def test_the_number_of_queries_does_not_grow_with_gpus(make_instance, django_assert_num_queries):
     machine = make_instance(gpus=8)
     ids = [gpu.pk for gpu in machine.gpus.all()]
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         gpu_series(gpu_ids=ids, fields=["power_watts"], since=NOW - timedelta(hours=1), until=NOW)

@@ -1,0 +1,1 @@
+"""Readings taken from Prometheus exporters, written the same way as those that agents send (docs/scraping.md)."""

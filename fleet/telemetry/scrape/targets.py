@@ -1,0 +1,179 @@
+"""What people do with targets: add, change, remove, and have one read now."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from fleet.guard import RefusedAddressError
+from fleet.inventory.credentials import CredentialError, open_sealed, seal
+from fleet.inventory.models import Instance
+from fleet.teams.audit import Actor, record
+from fleet.telemetry.models import ScrapeKind, ScrapeTarget
+from fleet.telemetry.scrape.plan import CLAIM, claim_targets
+from fleet.telemetry.scrape.run import installation_guard
+from fleet.telemetry.scrape.words import refusal_text
+
+INTERVAL_CHOICES_SECONDS = (10, 15, 30, 60)
+MAX_TARGETS = 8
+# Asked for again so soon, a target would be read as often as somebody clicks.
+READ_PAUSE = timedelta(seconds=5)
+
+
+class TargetError(ValueError):
+    """What was asked cannot be done. `field`: the form field that is wrong; the text is for the person who asked."""
+
+    def __init__(self, field: str, text: str | Promise) -> None:
+        super().__init__(text)
+        self.field, self.text = field, text
+
+
+@transaction.atomic
+def add_target(
+    *,
+    actor: Actor,
+    instance: Instance,
+    url: str,
+    kind: str = ScrapeKind.AUTO,
+    token: str = "",
+    interval_seconds: int = 30,
+) -> ScrapeTarget:
+    """It is due at once. Raises TargetError."""
+    check(url=url, interval_seconds=interval_seconds)
+    # Of two that add the eighth target at once, one waits for the other.
+    Instance.objects.select_for_update(of=("self",)).get(pk=instance.pk)
+    if ScrapeTarget.objects.filter(instance=instance).count() >= MAX_TARGETS:
+        raise TargetError("url", _("A machine has at most %(n)d exporters. Remove one first.") % {"n": MAX_TARGETS})
+    target = ScrapeTarget(instance=instance, url=url, kind=kind, interval_seconds=interval_seconds)
+    target.token = sealed_token(token)
+    save(target)
+    record(actor=actor, team=instance.team, action="scrape_target.add", target=instance, new=said(target))
+    return target
+
+
+@transaction.atomic
+def update_target(
+    *,
+    actor: Actor,
+    target: ScrapeTarget,
+    url: str,
+    kind: str,
+    interval_seconds: int,
+    enabled: bool,
+    token: str | None,
+) -> ScrapeTarget:
+    """token: None keeps the one that is there, "" takes it away. A token never goes to another address. Raises TargetError."""
+    check(url=url, interval_seconds=interval_seconds)
+    locked = ScrapeTarget.objects.select_for_update(of=("self",)).select_related("instance__team").get(pk=target.pk)
+    before = said(locked)
+    if token is None and locked.token and url != locked.url:
+        raise TargetError("token", _("The address is another one: type its token again, or none."))
+    if (url, kind) != (locked.url, locked.kind):
+        # Counters of another page do not go on.
+        locked.memory, locked.gives_gpus, locked.gives_host, locked.last_ok_at = {}, False, False, None
+    locked.url, locked.kind, locked.interval_seconds, locked.enabled = url, kind, interval_seconds, enabled
+    if token is not None:
+        locked.token = sealed_token(token)
+    # A reading that is under way was made of the old address: its claim ends here.
+    locked.claim, locked.next_scrape_at = None, timezone.now()
+    locked.failures, locked.error, locked.error_detail, locked.yields_to = 0, "", "", ""
+    save(locked)
+    after = said(locked)
+    old = {name: value for name, value in before.items() if after[name] != value}
+    new = {name: after[name] for name in old} | ({"token_changed": True} if token else {})
+    record(
+        actor=actor, team=locked.instance.team, action="scrape_target.update", target=locked.instance, old=old, new=new
+    )
+    return locked
+
+
+@transaction.atomic
+def remove_target(*, actor: Actor, target: ScrapeTarget) -> bool:
+    """What it gave stays. False: it was removed already."""
+    removed, _by_model = ScrapeTarget.objects.filter(pk=target.pk).delete()
+    if removed:
+        instance = target.instance
+        record(actor=actor, team=instance.team, action="scrape_target.remove", target=instance, old=said(target))
+    return bool(removed)
+
+
+@transaction.atomic
+def read_target_now(*, actor: Actor, target: ScrapeTarget, now: datetime | None = None) -> uuid.UUID | None:
+    """Claims the target for a reading now, which the caller has a worker do. None: it is being read, or was just now."""
+    now = now or timezone.now()
+    just_read = Q(last_ok_at__gt=now - READ_PAUSE) | Q(failed_at__gt=now - READ_PAUSE)
+    being_read = Q(claim__isnull=False, next_scrape_at__gt=now, next_scrape_at__lte=now + CLAIM)
+    claim = claim_targets([target.pk], now=now, due=~just_read & ~being_read)
+    if claim:
+        record(
+            actor=actor,
+            team=target.instance.team,
+            action="scrape_target.read_now",
+            target=target.instance,
+            new={"url": target.url},
+        )
+    return claim
+
+
+def rotate_tokens(*, actor: Actor) -> int:
+    """Encrypts every token anew with the first of CREDENTIAL_KEYS. Returns how many changed. Raises CredentialError."""
+    rotated = 0
+    for target in ScrapeTarget.objects.exclude(token=b"").select_related("instance__team").order_by("pk"):
+        sealed = bytes(target.token)
+        renewed = seal(open_sealed(sealed))
+        with transaction.atomic():
+            # Somebody may have typed another one meanwhile: theirs wins.
+            if ScrapeTarget.objects.filter(pk=target.pk, token=sealed).update(token=renewed):
+                team = target.instance.team
+                record(actor=actor, team=team, action="scrape_target.rotate_token", target=target.instance)
+                rotated += 1
+    return rotated
+
+
+def check(*, url: str, interval_seconds: int) -> None:
+    """The form of the address, and a literal IP address in it; names are resolved when they are read."""
+    try:
+        installation_guard().check_url(url)
+    except RefusedAddressError as error:
+        raise TargetError("url", refusal_text(error.code, error.subject)) from None
+    if interval_seconds not in INTERVAL_CHOICES_SECONDS:
+        choices = ", ".join(str(seconds) for seconds in INTERVAL_CHOICES_SECONDS)
+        raise TargetError(
+            "interval_seconds", _("Choose one of these intervals, in seconds: %(choices)s.") % {"choices": choices}
+        )
+
+
+def sealed_token(token: str) -> bytes:
+    if not token:
+        return b""
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise TargetError("token", _("A token has only letters, digits and signs, without spaces."))
+    try:
+        return seal({"token": token})
+    except CredentialError as error:
+        raise TargetError("token", str(error)) from None
+
+
+def save(target: ScrapeTarget) -> None:
+    try:
+        with transaction.atomic():
+            target.save()
+    except IntegrityError:
+        raise TargetError("url", _("This machine's exporter at that address is there already.")) from None
+
+
+def said(target: ScrapeTarget) -> dict[str, object]:
+    """For the audit log; the token is only said to be there."""
+    return {
+        "url": target.url,
+        "kind": str(target.kind),
+        "interval_seconds": target.interval_seconds,
+        "enabled": target.enabled,
+        "has_token": bool(target.token),
+    }

@@ -1,0 +1,55 @@
+"""Why a target was not read, in the reader's language. `%(detail)s` is what the scrape noted beside the code."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from fleet.telemetry.models import ScrapeTarget
+from fleet.telemetry.words import Words
+
+# By RefusedAddressError.code.
+REFUSALS: Words = {
+    "no_url": _("This is no web address. Write it like https://host.example:9400/metrics."),
+    "scheme": _("Only http:// and https:// addresses with a host name are possible."),
+    "login": _("Leave user name and password out of the address; a token has a field of its own."),
+    "metadata": _("%(detail)s is a cloud's metadata service. It is never contacted."),
+    "private": _(
+        "%(detail)s lies in a private or special network. The operator of this installation can allow it in ALLOWED_NETWORKS."
+    ),
+    "no_address": _("The name %(detail)s has no address."),
+}
+FAILURES: Words = {
+    **{f"refused_{code}": text for code, text in REFUSALS.items()},
+    "timeout": _(
+        "No complete answer within %(detail)s s. Check that the exporter runs and that a firewall lets us in."
+    ),
+    "unreachable": _("Nobody accepts the connection. Check host and port, and that the exporter runs."),
+    "tls": _("Its certificate is not trusted, or it speaks no TLS."),
+    "broken": _("The connection broke off, or what came is damaged (%(detail)s)."),
+    "redirect": _("It answers with a redirect (%(detail)s), which is not followed. Write the address it leads to."),
+    "token": _("It wants another token, or one at all (HTTP %(detail)s)."),
+    "status": _("It answers with HTTP %(detail)s."),
+    "too_large": _("Its page is larger than %(detail)s MiB: this is no exporter of one machine."),
+    "not_metrics": _("No metrics of a known exporter are there. The address often ends in /metrics."),
+    "no_gpus": _("It shows no GPU. That is a failed collection, not an idle machine: look at its log."),
+    "collection_failed": _("The exporter itself says that it could not read the GPUs: look at its log."),
+    "too_many_gpus": _("It shows %(detail)s GPUs, more than one machine has: read each machine's own exporter."),
+    "bad_labels": _("Its labels cannot be those of a GPU: %(detail)s"),
+    "not_stored": _("What it says could not be stored: %(detail)s"),
+    "sealed": _("Its token cannot be opened with CREDENTIAL_KEYS. Type it again."),
+    "bug": _("Reading it failed in a way nobody foresaw; the worker's log has it."),
+}
+YIELDS: Words = {
+    "agent": _("The agent on this machine reports, so that this exporter stands by."),
+    "exporter": _("Another exporter of this machine gives the same; only that one is stored."),
+}
+
+
+def failure_text(target: ScrapeTarget) -> str:
+    """Plain text; "" for a target that is read."""
+    known = FAILURES.get(target.error)
+    return str(known) % {"detail": target.error_detail} if known else target.error
+
+
+def refusal_text(code: str, subject: str) -> str:
+    return str(REFUSALS[code]) % {"detail": subject}
