@@ -9,6 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from fleet.inventory.models import Instance
+from fleet.teams.fields import LineField
 from fleet.teams.models import Project, Team
 from fleet.telemetry.agents import INTERVAL_CHOICES_SECONDS
 from fleet.telemetry.models import ScrapeKind, ScrapeTarget
@@ -58,7 +59,7 @@ class IntervalForm(forms.Form):
 class TargetForm(forms.Form):
     """An exporter of one machine."""
 
-    url = forms.CharField(
+    url = LineField(
         label=_("Address"),
         max_length=500,
         widget=forms.URLInput(attrs={"placeholder": "http://host.example:9400/metrics"}),
