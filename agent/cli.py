@@ -186,7 +186,7 @@ def _wait_for(control: object, state: str, told: str, seconds: float = 20.0) -> 
 
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        status = control.status()  # type: ignore[attr-defined]
+        status = control.status()  # type: ignore[attr-defined]  # Control, imported only where a command needs it
         if status.get("nvml") == state or not status:
             sys.stderr.write((told if status else "no agent is running; it will start paused") + "\n")
             return 0

@@ -61,7 +61,7 @@ def enrol(
     instance, own_token = answer.body.get("instance_id"), answer.body.get("token")
     if not isinstance(instance, int) or not isinstance(own_token, str):
         raise EnrolmentError("the answer holds no instance_id and token: is that address really a Rackrent dashboard?")
-    ids = {str(name): str(value) for name, value in dict(facts.get("provider_ids") or {}).items()}  # type: ignore[call-overload]
+    ids = {str(name): str(value) for name, value in dict(facts.get("provider_ids") or {}).items()}  # type: ignore[call-overload]  # read from JSON
     return Settings(
         url=url.rstrip("/"),
         token=own_token,

@@ -70,7 +70,7 @@ class SchemaView(SpectacularAPIView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         with translation.override("en"):
-            answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+            answer: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]  # the library has no types
         return answer
 
 

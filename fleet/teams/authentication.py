@@ -46,7 +46,7 @@ def refusal_of(secret: str) -> AuthenticationFailed:
     return AuthenticationFailed(_("This API token has expired. Make a new one under Settings."), "token_expired")
 
 
-class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library has no types
     target_class = TokenAuthentication
     name = "token"
 
