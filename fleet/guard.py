@@ -92,16 +92,7 @@ class Guard:
             self.check_address(address)
         return addresses[0]
 
-    def resolve(self, host: str, port: int) -> Address:
-        if literal := _literal(host):
-            return self.choose(host, [literal])
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError:
-            found = []
-        return self.choose(host, [ipaddress.ip_address(entry[4][0]) for entry in found])
-
-    async def resolve_async(self, host: str, port: int) -> Address:
+    async def resolve(self, host: str, port: int) -> Address:
         if literal := _literal(host):
             return self.choose(host, [literal])
         try:
@@ -111,20 +102,8 @@ class Guard:
         return self.choose(host, [ipaddress.ip_address(entry[4][0]) for entry in found])
 
 
-class GuardedTransport(httpx.HTTPTransport):
+class GuardedTransport(httpx.AsyncHTTPTransport):
     """Connects to the address that the guard chose, and to no other; certificates are checked for the name that was typed."""
-
-    def __init__(self, guard: Guard) -> None:
-        super().__init__(trust_env=False)
-        self.guard = guard
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        url = self.guard.check_url(str(request.url))
-        return super().handle_request(_pinned(request, self.guard.resolve(url.host, _port(url))))
-
-
-class AsyncGuardedTransport(httpx.AsyncHTTPTransport):
-    """GuardedTransport for asyncio."""
 
     def __init__(self, guard: Guard, *, limits: httpx.Limits | None = None) -> None:
         super().__init__(trust_env=False, limits=limits or httpx.Limits(max_connections=None))
@@ -132,15 +111,7 @@ class AsyncGuardedTransport(httpx.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = self.guard.check_url(str(request.url))
-        return await super().handle_async_request(
-            _pinned(request, await self.guard.resolve_async(url.host, _port(url)))
-        )
-
-
-def guarded_client(guard: Guard, *, timeout_seconds: float) -> httpx.Client:
-    return httpx.Client(
-        transport=GuardedTransport(guard), timeout=timeout_seconds, follow_redirects=False, trust_env=False
-    )
+        return await super().handle_async_request(_pinned(request, await self.guard.resolve(url.host, _port(url))))
 
 
 def _pinned(request: httpx.Request, address: Address) -> httpx.Request:

@@ -7,7 +7,7 @@ import ssl
 
 import httpx
 
-from fleet.guard import AsyncGuardedTransport, Guard, RefusedAddressError
+from fleet.guard import Guard, GuardedTransport, RefusedAddressError
 from fleet.telemetry.ingest.body import decompress
 from fleet.telemetry.ingest.errors import BadBodyError, TooLargeError
 
@@ -31,7 +31,7 @@ class FetchError(Exception):
 
 def make_client(guard: Guard, *, connections: int) -> httpx.AsyncClient:
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=0)
-    transport = AsyncGuardedTransport(guard, limits=limits)
+    transport = GuardedTransport(guard, limits=limits)
     return httpx.AsyncClient(
         transport=transport, timeout=DEADLINE_SECONDS, follow_redirects=False, trust_env=False, headers=HEADERS
     )
