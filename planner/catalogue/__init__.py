@@ -1,0 +1,1 @@
+"""Facts that planner.data ships, as typed rows."""
