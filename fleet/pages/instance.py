@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -13,6 +14,7 @@ from fleet import panels
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
 from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts, span_note
+from fleet.pages.downloads import chart_file
 from fleet.pages.history import Run, kept_history, runs
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.timeline import entries
@@ -41,6 +43,7 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
         "span_note": span_note(since=view.at - SPANS[span], until=view.at),
         "charts": charts,
         "chart_json": {drawn.chart.name: drawn.as_json() for drawn in charts},
+        "files_address": f"{reverse('instance_series', args=[request.team.slug, pk])}?span={span}",
         "panels": panels.machine_panels,
         "stats": _stats(view),
         "processes": _processes(view),
@@ -50,10 +53,15 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
     return render(request, "pages/instance.html", context)
 
 
-def instance_series(request: TeamRequest, pk: int) -> JsonResponse:
-    """The figures of all charts over a span: the page asks when it changes the span and after a lost connection."""
+def instance_series(request: TeamRequest, pk: int) -> HttpResponse:
+    """The figures of all charts over a span: the page asks when it changes the span and after a lost connection.
+
+    `?format=csv|parquet&chart=<name>`: those of one chart as a file.
+    """
     view, span = _view(request, pk), _span(request)
     charts = draw_charts(view, since=view.at - SPANS[span], until=view.at)
+    if (file := chart_file(request, charts, instance=view.instance, until=view.at)) is not None:
+        return file
     note = span_note(since=view.at - SPANS[span], until=view.at)
     figures = {drawn.chart.name: drawn.as_json() for drawn in charts}
     return JsonResponse({"span": span, "note": note, "charts": figures})

@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 
 from fleet.rest.errors import ProblemSerializer
 
+JSON = "application/json"
 REFUSALS: dict[int, tuple[str, str, str, str | None]] = {
     400: ("A parameter is unknown or cannot be read.", "invalid", "Give a whole number from 1 to 500.", "limit"),
     401: (
@@ -43,6 +44,10 @@ class Schema(AutoSchema):
         found = super().get_response_serializers()
         answers = found if isinstance(found, dict) else {200: found}
         refusals = {code: _refusal(code) for code in REFUSALS if code not in answers}
+        # A view that also answers files (media type -> what they hold) refuses in JSON all the same.
+        if files := getattr(self.view, "file_answers", None):
+            in_json = {(code, JSON): answer for code, answer in {**answers, **refusals}.items()}
+            return {**in_json, **{(200, kind): shape for kind, shape in files.items()}}
         return {**answers, **refusals}
 
 

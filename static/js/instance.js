@@ -225,6 +225,11 @@ async function refetch(newSpan = span) {
   const { note, charts: figures } = await response.json();
   const place = page.querySelector("[data-span-note]");
   if (place) place.textContent = note;
+  page.querySelectorAll("a[data-file]").forEach((link) => {
+    const address = new URL(link.href);
+    address.searchParams.set("span", span);
+    link.href = address.href;
+  });
   load(figures);
 }
 

@@ -174,7 +174,7 @@ def test_everything_can_be_read_without_scripts(fleet, anna, open_context):
     page.goto("/t/acme/instances/?q=gh200")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.goto(address_of(fleet, "machine"))
-    page.get_by_text("Figures as a table").first.click()
+    page.get_by_text("Figures as a table or file").first.click()
     expect(page.locator("details[open] table").first).to_be_visible()
 
 

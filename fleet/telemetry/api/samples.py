@@ -23,6 +23,7 @@ from fleet.teams.permissions import Access
 from fleet.teams.scoping import ApiView
 from fleet.teams.throttles import AnonymousThrottle, SeriesThrottle, TokenThrottle, UserThrottle
 from fleet.telemetry.api.examples import GPU_SERIES_EXAMPLE, HOST_SERIES_EXAMPLE
+from fleet.telemetry.api.files import FILE_ANSWERS, RENDERERS, NamedFormats, refuse_as_json
 from fleet.telemetry.api.latest import GPU_COLUMNS, HOST_COLUMNS
 from fleet.telemetry.rollups.columns import RESOLUTIONS, ROLLUPS
 from fleet.telemetry.series import STATISTICS, Series, gpu_series, host_series
@@ -110,11 +111,18 @@ def span_parameters(columns: Sequence[str], defaults: Sequence[str]) -> list[Ope
 
 class SeriesView(ApiView):
     throttle_classes = (TokenThrottle, UserThrottle, AnonymousThrottle, SeriesThrottle)
+    renderer_classes = RENDERERS
+    content_negotiation_class = NamedFormats
+    file_answers = FILE_ANSWERS
     known_parameters: ClassVar[Collection[str]] = (
-        *("since", "until", "fields", "statistic", "max_points", "instance", "team"),
+        *("since", "until", "fields", "statistic", "max_points", "instance", "team", "format"),
     )
     columns: ClassVar[Sequence[str]]
     defaults: ClassVar[Sequence[str]]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        refuse_as_json(self.request)
+        return super().handle_exception(exc)
 
     def span(self, request: Request, *, count: int) -> dict[str, Any]:
         """What the parameters ask for, as arguments of a series function. `count`: of how many rows."""
