@@ -1,0 +1,261 @@
+"""Measured rows (the columns of planner_measured.csv) as runs that the planner takes.
+
+Only structured columns are read. A row that a run cannot express is `Skipped` with its reason; nothing is guessed from prose.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from planner.catalogue.gpus import Gpu, gpus
+from planner.catalogue.models import models
+from planner.runs import Layout, Lora, ServingRun, TrainingRun, ZeroStage
+from planner.shapes import Experts, LatentAttention, ModelShape
+
+TRAINING_ENGINES = {"fsdp/llm-foundry": "fsdp"}
+SERVING_ENGINES = {"tensorrt_llm": "tensorrt-llm", "torchtune": "transformers"}
+OPTIMIZERS = {"adam8bit": "adamw-8bit"}
+WEIGHT_FORMATS = {"int4": "gptq-int4"}
+TRAINED_WHOLE = "(full)"
+# What each engine's own recipes use, for rows that do not say: rank and adapted layers.
+RECIPE_LORA = {
+    "torchtune": Lora(8, ("q", "v", "o", "gate", "up", "down")),
+    "litgpt": Lora(32, ("q", "v")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """`value` in the unit of `quantity` (bytes, tokens, tokens/s, seconds, per cent); `out_of_memory`: the run did not fit and `value` is the card.
+
+    `total_memory` is what the engine logged for one card, in bytes, where it did.
+    """
+
+    id: str
+    kind: str
+    source: str
+    quantity: str
+    value: float
+    out_of_memory: bool
+    run: TrainingRun | ServingRun
+    gpu: Gpu | None
+    gpus: int
+    total_memory: float | None
+    # Columns that the source does not state.
+    assumed: frozenset[str]
+    # All cells, for what only one part of the bench needs.
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A row that is not predicted. `excluded`: its own exclude_reason says that no formula can be asked to."""
+
+    id: str
+    kind: str
+    source: str
+    reason: str
+    excluded: bool = False
+
+
+class CannotExpressError(ValueError):
+    """The row says something that no run can hold; the message is the reason."""
+
+
+def read_measured(path: Path) -> Iterator[Measured | Skipped]:
+    with path.open(encoding="utf-8", newline="") as file:
+        for cells in csv.DictReader(file):
+            yield _row(cells)
+
+
+def _row(cells: Mapping[str, str]) -> Measured | Skipped:
+    kind, source = cells["kind"], cells["source"]
+    if cells["exclude_reason"]:
+        return Skipped(cells["id"], kind, source, cells["exclude_reason"], excluded=True)
+    try:
+        run = serving_run(cells) if cells["method2"] == "infer" else training_run(cells)
+    except CannotExpressError as error:
+        return Skipped(cells["id"], kind, source, str(error))
+    return Measured(
+        id=cells["id"],
+        kind=kind,
+        source=source,
+        quantity=cells["quantity"],
+        value=float(cells["value_si"]),
+        out_of_memory=cells["bound"] == "oom",
+        run=run,
+        gpu=gpus()[cells["gpu_id"]] if cells["gpu_id"] else None,
+        gpus=_whole(cells, "n_gpus_num") or run.layout.gpus,
+        total_memory=float(cells["total_gpu_memory_bytes"]) if cells["total_gpu_memory_bytes"] else None,
+        assumed=frozenset(cells["assumed"].split()),
+        cells=cells,
+    )
+
+
+def training_run(cells: Mapping[str, str]) -> TrainingRun:
+    if cells["method2"] not in {"full", "lora", "qlora"}:
+        raise CannotExpressError(f"method {cells['method2']}")
+    run: dict[str, Any] = {
+        "method": cells["method2"],
+        "engine": TRAINING_ENGINES.get(cells["engine"], cells["engine"]),
+        "engine_version": cells["engine_version"],
+        "optimizer": OPTIMIZERS.get(cells["optimizer2"], cells["optimizer2"] or "adamw"),
+        "lora": _lora(cells),
+        "checkpointing": _known(cells, "checkpointing", "none"),
+        "recompute_modules": tuple(cells["recompute_modules"].split()),
+        "attention": _known(cells, "attention", "flash"),
+        "logits": _known(cells, "logits", "full"),
+        "master_weights": cells["master_weights"] == "yes",
+        "compiled": cells["compile"] == "yes",
+        "packed": cells["packed"] != "no",
+        "optimizer_offload": cells["optimizer_offload"] == "yes",
+        "activation_offload": cells["activation_offload"] == "yes",
+        "optimizer_in_backward": cells["optim_in_backward"] == "yes",
+    }
+    return TrainingRun(
+        shape=shape(cells),
+        layout=_layout(cells),
+        sequence_length=_needed(cells, "input_tokens"),
+        micro_batch=_needed(cells, "batch"),
+        gradient_accumulation=_whole(cells, "grad_accum") or 1,
+        compute_dtype=cast(Any, cells["compute_dtype"]),
+        weight_format=_weight_format(cells),
+        engine_options=_options(cells),
+        **run,
+    )
+
+
+def serving_run(cells: Mapping[str, str]) -> ServingRun:
+    """Rows that do not say how many requests there were are of an idle server: one request of no tokens."""
+    return ServingRun(
+        shape=shape(cells),
+        engine=cast(Any, SERVING_ENGINES.get(cells["engine"], cells["engine"])),
+        engine_version=cells["engine_version"],
+        layout=_layout(cells),
+        concurrency=_whole(cells, "batch") or 1,
+        prompt_tokens=_whole(cells, "input_tokens") or 0,
+        output_tokens=_whole(cells, "output_tokens") or 0,
+        weight_format=_weight_format(cells),
+        compute_dtype=cast(Any, cells["compute_dtype"]),
+        kv_dtype=cast(Any, cells["kv_dtype"] or cells["compute_dtype"]),
+        memory_utilization=float(cells["gpu_memory_utilization"] or 0.9),
+        max_model_len=_whole(cells, "max_model_len"),
+        max_sequences=_whole(cells, "max_num_seqs"),
+        max_batched_tokens=_whole(cells, "max_num_batched_tokens"),
+        cuda_graphs="enforce_eager" not in cells["engine_args"],
+        engine_options=_options(cells),
+    )
+
+
+def shape(cells: Mapping[str, str]) -> ModelShape:
+    if cells["model_id"]:
+        return models()[cells["model_id"]].shape
+    written = json.loads(cells["shape"])
+    if "hybrid_pattern" in written:
+        raise CannotExpressError("hybrid of state-space and attention layers")
+    if not written["vocab"]:
+        raise CannotExpressError("vocabulary not stated")
+    layers = written["layers"] + written.get("cross_attention_layers", 0)
+    return ModelShape(
+        name=cells["model"],
+        layers=layers,
+        hidden=written["hidden"],
+        heads=written["heads"],
+        kv_heads=written["kv_heads"],
+        head_dim=written["head_dim"],
+        intermediate=written["intermediate"],
+        vocab=written.get("vocab_padded") or written["vocab"],
+        tied_embeddings=written["tied"],
+        max_positions=written.get("max_positions", 0),
+        gated_mlp=written["swiglu"],
+        bias=written.get("bias", False),
+        layer_norm=written.get("norm") == "layernorm",
+        positions=written.get("pos", "rope"),
+        experts=_experts(written, layers),
+        latent=_latent(written.get("mla")),
+        prediction_layers=written.get("mtp_layers", 0),
+    )
+
+
+def _experts(written: Mapping[str, Any], layers: int) -> Experts | None:
+    if not written.get("experts"):
+        return None
+    return Experts(
+        count=written["experts"],
+        active=written["topk"],
+        intermediate=written["moe_intermediate"],
+        shared_intermediate=written.get("shared_intermediate") or 0,
+        dense_layers=layers - written.get("moe_layers", layers),
+    )
+
+
+def _latent(ranks: Mapping[str, int] | None) -> LatentAttention | None:
+    if not ranks:
+        return None
+    return LatentAttention(
+        query_rank=ranks["q_lora"] or None,
+        kv_rank=ranks["kv_lora"],
+        rope_dim=ranks["rope"],
+        nope_dim=ranks["nope"],
+        value_dim=ranks["v"],
+    )
+
+
+def _layout(cells: Mapping[str, str]) -> Layout:
+    return Layout(
+        data=_whole(cells, "dp2") or 1,
+        tensor=_whole(cells, "tp2") or 1,
+        pipeline=_whole(cells, "pp2") or 1,
+        virtual_pipeline=_whole(cells, "vpp") or 1,
+        context=_whole(cells, "cp") or 1,
+        expert=_whole(cells, "ep") or 1,
+        expert_tensor=_whole(cells, "etp"),
+        zero_stage=cast(ZeroStage, _whole(cells, "zero") or 0),
+        sequence_parallel=cells["seq_parallel"] == "yes",
+    )
+
+
+def _lora(cells: Mapping[str, str]) -> Lora | None:
+    if cells["method2"] == "full":
+        return None
+    if not cells["lora_rank"] and cells["engine"] in RECIPE_LORA:
+        return RECIPE_LORA[cells["engine"]]
+    if not cells["lora_rank"]:
+        raise CannotExpressError("rank or targets of the LoRA not stated")
+    adapted, _, whole = cells["lora_targets"].partition("+")
+    targets = [layer for name in adapted.split(",") for layer in (("gate", "up", "down") if name == "mlp" else (name,))]
+    return Lora(
+        rank=int(cells["lora_rank"]),
+        targets=tuple(targets),
+        trained_whole=tuple(whole.removesuffix(TRAINED_WHOLE).split(",")) if whole else (),
+    )
+
+
+def _weight_format(cells: Mapping[str, str]) -> Any:
+    return WEIGHT_FORMATS.get(cells["weight_format"], cells["weight_format"])
+
+
+def _options(cells: Mapping[str, str]) -> dict[str, object]:
+    return dict(json.loads(cells["engine_args"])) if cells["engine_args"] else {}
+
+
+def _known(cells: Mapping[str, str], column: str, otherwise: str) -> str:
+    """What the source does not say is what the engine does by itself."""
+    cell = cells[column]
+    return otherwise if cell in {"", "unknown"} else cell
+
+
+def _whole(cells: Mapping[str, str], column: str) -> int | None:
+    return int(float(cells[column])) if cells[column] else None
+
+
+def _needed(cells: Mapping[str, str], column: str) -> int:
+    number = _whole(cells, column)
+    if not number:
+        raise CannotExpressError(f"{column} not stated")
+    return number
