@@ -1,0 +1,1 @@
+"""Which GPUs, how many, and how they share the work."""
