@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from fleet.inventory.api import accounts, machines, records
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
-from fleet.telemetry.api import latest, samples
+from fleet.telemetry.api import latest, samples, targets
 from fleet.telemetry.api import records as telemetry_records
 
 router = SimpleRouter()
@@ -35,6 +35,7 @@ router.register("holds", records.HoldViewSet)
 router.register("latest", latest.LatestViewSet, basename="latest")
 router.register("events", telemetry_records.EventViewSet)
 router.register("agents", telemetry_records.AgentViewSet)
+router.register("scrape-targets", targets.ScrapeTargetViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

@@ -285,6 +285,7 @@ REST_FRAMEWORK = {
         "user": env_rate("API_RATE_USER", "600/minute"),
         "anonymous": env_rate("API_RATE_ANONYMOUS", "60/minute"),
         "series": env_rate("API_RATE_SERIES", "120/minute"),
+        "write": env_rate("API_RATE_WRITE", "60/minute"),
     },
     # OPTIONS would describe views in a second way; the schema is the one.
     "DEFAULT_METADATA_CLASS": None,
@@ -306,6 +307,7 @@ SPECTACULAR_SETTINGS = {
         "Market": "fleet.inventory.api.machines.MARKETS",
         "Tenancy": "fleet.inventory.api.machines.TENANCIES",
         "GpuState": "fleet.telemetry.api.latest.GPU_STATES",
+        "ScrapeKind": "fleet.telemetry.models.ScrapeKind",
         "HoldKind": "fleet.inventory.models.HoldKind",
         "Role": "fleet.teams.models.Role",
         "Scope": "fleet.teams.models.Scope",

@@ -10,6 +10,8 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from fleet.rest.errors import ProblemSerializer
 
 JSON = "application/json"
+# What a write answers where its view does not say otherwise.
+CODES = {"create": 201, "destroy": 204}
 REFUSALS: dict[int, tuple[str, str, str, str | None]] = {
     400: ("A parameter is unknown or cannot be read.", "invalid", "Give a whole number from 1 to 500.", "limit"),
     401: (
@@ -34,15 +36,25 @@ class Schema(AutoSchema):
         shared = getattr(self.view, "shared_parameters", ()) if self._is_list_view() else ()
         return [*super().get_override_parameters(), *shared]
 
+    def get_request_serializer(self) -> Any:
+        bodies = getattr(self.view, "bodies", {})
+        return bodies.get(self._action) if bodies else super().get_request_serializer()
+
+    @property
+    def _action(self) -> str:
+        return getattr(self.view, "action", None) or ""
+
     def get_summary(self) -> str:
-        """One line for the closed entry of the docs page: the view's first sentence, or that it is one row."""
-        if getattr(self.view, "detail", False):
+        """One line for the closed entry of the docs page: the first sentence of the action or the view, or that it is one row."""
+        if getattr(self.view, "detail", False) and self.method == "GET":
             return "One of them"
         return str(self.get_description()).split(". ")[0].split("\n")[0].rstrip(".")
 
     def get_response_serializers(self) -> Any:
         found = super().get_response_serializers()
-        answers = found if isinstance(found, dict) else {200: found}
+        own = getattr(self.view, "answers", {}).get(self._action)
+        code, one = own or (CODES.get(self._action, 200), None if self._action == "destroy" else found)
+        answers = found if isinstance(found, dict) else {code: one}
         refusals = {code: _refusal(code) for code in REFUSALS if code not in answers}
         # A view that also answers files (media type -> what they hold) refuses in JSON all the same.
         if files := getattr(self.view, "file_answers", None):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Model
 from django.http import HttpRequest
+from rest_framework.request import Request
 
 from fleet.teams.addresses import client_ip
 from fleet.teams.models import APIToken, AuditEntry, Team, User
@@ -31,6 +32,13 @@ class Actor:
     def of_token(cls, request: HttpRequest, token: APIToken) -> Actor:
         """A script: it answers for itself, the person who made its token may be gone."""
         return cls(None, f"token {token.name} ({token.prefix}…)", "api", client_ip(request))
+
+    @classmethod
+    def of_call(cls, request: Request) -> Actor:
+        """Whoever calls the API: a token, or a person with their session."""
+        if isinstance(request.auth, APIToken):
+            return cls.of_token(request, request.auth)
+        return replace(cls.of_page(request), via="api")
 
     @classmethod
     def system(cls, label: str) -> Actor:

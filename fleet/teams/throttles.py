@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import RedisError
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
@@ -63,3 +64,12 @@ class SeriesThrottle(CallerThrottle):
     def get_cache_key(self, request: Request, view: APIView) -> str | None:
         kind, ident = self.caller(request)
         return self.cache_format % {"scope": self.scope, "ident": f"{kind}-{ident}"}
+
+
+class WriteThrottle(SeriesThrottle):
+    """A rate of their own for requests that change something."""
+
+    scope = "write"
+
+    def get_cache_key(self, request: Request, view: APIView) -> str | None:
+        return None if request.method in SAFE_METHODS else super().get_cache_key(request, view)

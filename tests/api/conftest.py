@@ -15,7 +15,7 @@ from fleet.providers.base import Market, Tenancy
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Scope
 from fleet.teams.secrets import new_token
-from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent
+from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
 
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 
@@ -91,6 +91,7 @@ def fleet(acme, alice, bob, project, account, make_instance):
         nvml_state="ok",
     )
     MachineEvent.objects.create(instance=instance, gpu=instance.gpus.first(), at=NOW, kind="xid", code=79)
+    exporter = ScrapeTarget.objects.create(instance=bare, url="http://203.0.114.7:9400/metrics", last_ok_at=NOW)
     read_at = timezone.now() - timedelta(seconds=2)
     gpu = instance.gpus.get(index=0)
     reading = {"utilization_percent": 97.0, "memory_used_bytes": 2**34, "power_watts": 371.0}
@@ -104,4 +105,5 @@ def fleet(acme, alice, bob, project, account, make_instance):
         gpus=list(instance.gpus.order_by("index")),
         account=cloud,
         image=image,
+        exporter=exporter,
     )

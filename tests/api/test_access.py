@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from fleet.teams.models import APIToken, Membership, Role, Scope, Team
-from tests.api.resources import LISTS, first_detail
+from tests.api.resources import LISTS, WRITABLE, first_detail
 
 EVERY_LIST = pytest.mark.parametrize("address", LISTS)
 OPEN_TO_OTHERS = {"/api/v1/teams/"}
@@ -77,7 +77,7 @@ def test_a_viewer_cannot_write(fleet, alice, vera, acme, as_user, as_token, addr
             assert getattr(client, method)(target, {}, content_type="application/json").status_code == 403
 
 
-@EVERY_LIST
+@pytest.mark.parametrize("address", sorted(set(LISTS) - WRITABLE))
 def test_what_has_no_write_side_says_405_to_those_who_may_write(fleet, bob, alice, as_user, address):
     client = as_user(alice if address == "/api/v1/audit/" else bob)
     answer = client.post(address, {}, content_type="application/json")

@@ -13,7 +13,7 @@ from django.test import Client
 
 from fleet.inventory.models import GPU
 from fleet.teams.models import Scope
-from fleet.telemetry.models import Agent, HostLatest
+from fleet.telemetry.models import Agent, HostLatest, ScrapeTarget
 from tests.api.resources import LISTS
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -36,6 +36,7 @@ def seventeen(acme, account, make_instance, fleet):
     host.instance = machine
     host.save(force_insert=True)
     Agent.objects.filter(instance=old).update(instance=machine)
+    ScrapeTarget.objects.create(id=9, instance=machine, url="http://203.0.114.9:9100/metrics")
     return machine
 
 
@@ -47,7 +48,7 @@ def send(command: str, secret: str):
     assert words.pop(0) == "curl"
     headers: dict[str, str] = {}
     pairs: dict[str, str] = {}
-    address = ""
+    address, method, body = "", "", None
     while words:
         word = words.pop(0)
         if word == "-H":
@@ -56,9 +57,18 @@ def send(command: str, secret: str):
         elif word == "-d":
             name, value = words.pop(0).split("=", 1)
             pairs[name] = value
+        elif word == "-X":
+            method = words.pop(0)
+        elif word == "--json":
+            body = words.pop(0)
         elif word != "-G":
             address = word
-    return Client(headers=headers).get(address + ("?" + urlencode(pairs) if pairs else ""))
+    method = method or ("POST" if body else "GET")
+    return Client(headers=headers).generic(method, address + query_of(pairs), body or "", "application/json")
+
+
+def query_of(pairs: dict[str, str]) -> str:
+    return "?" + urlencode(pairs) if pairs else ""
 
 
 def shape_holds(said, answered, at="answer") -> None:
@@ -78,15 +88,16 @@ def shape_holds(said, answered, at="answer") -> None:
 
 
 def test_the_guide_has_its_examples():
-    assert len(EXAMPLES) == GUIDE.count("```sh") == 7
+    assert len(EXAMPLES) == GUIDE.count("```sh") == 10
 
 
 @pytest.mark.parametrize(("command", "said"), EXAMPLES, ids=[command.split("v1")[1][:24] for command, _ in EXAMPLES])
 def test_every_command_answers_as_the_guide_says(seventeen, acme, make_token, command, said):
-    secret, _ = make_token(acme, Scope.READ)
+    secret, _ = make_token(acme, Scope.OPERATE if "--json" in command else Scope.READ)
     answer = send(command, secret)
     expected = json.loads(said)
-    assert answer.status_code == (200 if "error" not in expected else 401 if "TOKEN" not in command else 400)
+    good = 201 if "--json" in command and "PATCH" not in command else 200
+    assert answer.status_code == (good if not expected.get("error") else 401 if "TOKEN" not in command else 400)
     shape_holds(expected, answer.json())
 
 

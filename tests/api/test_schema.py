@@ -35,8 +35,8 @@ def checker(schema, answer_schema):
     return Draft202012Validator({**answer_schema, "components": schema["components"]}, format_checker=FormatChecker())
 
 
-def hold_to_schema(schema, path, answer):
-    media = schema["paths"][path]["get"]["responses"][str(answer.status_code)]["content"]["application/json"]
+def hold_to_schema(schema, path, answer, method="get"):
+    media = schema["paths"][path][method]["responses"][str(answer.status_code)]["content"]["application/json"]
     checker(schema, media["schema"]).validate(answer.json())
 
 
@@ -57,10 +57,22 @@ def test_it_is_valid_openapi_3_1(schema):
 def test_every_operation_has_an_example_that_fits_its_schema(schema):
     for name, operation in operations(schema):
         for code, response in operation["responses"].items():
+            if code == "204":
+                continue
             media = response["content"]["application/json"]
             assert media.get("examples"), f"{name} has no example for {code}"
             for example in media["examples"].values():
                 checker(schema, media["schema"]).validate(example["value"])
+
+
+def test_every_body_has_an_example_that_fits_its_schema(schema):
+    bodies = {name: operation["requestBody"] for name, operation in operations(schema) if "requestBody" in operation}
+    assert bodies
+    for name, body in bodies.items():
+        media = body["content"]["application/json"]
+        assert media.get("examples"), f"{name} has no example"
+        for example in media["examples"].values():
+            checker(schema, media["schema"]).validate(example["value"])
 
 
 def test_every_operation_and_parameter_is_described(schema):
@@ -101,7 +113,8 @@ def test_series_are_what_the_schema_says(schema, fleet, acme, as_token):
 
 def test_every_address_of_the_schema_is_held_to_it_here(schema):
     rows = {row_path(address) for address in LISTS}
-    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, "/api/v1/me/"}
+    actions = {"/api/v1/scrape-targets/{id}/read/"}
+    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, "/api/v1/me/"}
 
 
 @pytest.mark.parametrize("address", LISTS)

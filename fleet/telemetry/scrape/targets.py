@@ -62,16 +62,21 @@ def update_target(
     *,
     actor: Actor,
     target: ScrapeTarget,
-    url: str,
-    kind: str,
-    interval_seconds: int,
-    enabled: bool,
-    token: str | None,
+    url: str | None = None,
+    kind: str | None = None,
+    interval_seconds: int | None = None,
+    enabled: bool | None = None,
+    token: str | None = None,
 ) -> ScrapeTarget:
-    """token: None keeps the one that is there, "" takes it away. A token never goes to another address. Raises TargetError."""
-    check(url=url, interval_seconds=interval_seconds)
-    locked = ScrapeTarget.objects.select_for_update(of=("self",)).select_related("instance__team").get(pk=target.pk)
+    """None keeps what is there; an empty token takes it away. A token never goes to another address. Raises TargetError."""
+    rows = ScrapeTarget.objects.select_for_update(of=("self",)).select_related("instance__team")
+    if (locked := rows.filter(pk=target.pk).first()) is None:
+        raise TargetError("url", _("It has been removed meanwhile."))
     before = said(locked)
+    url, kind = url or locked.url, kind or locked.kind
+    interval_seconds = interval_seconds or locked.interval_seconds
+    enabled = locked.enabled if enabled is None else enabled
+    check(url=url, interval_seconds=interval_seconds)
     if token is None and locked.token and url != locked.url:
         raise TargetError("token", _("The address is another one: type its token again, or none."))
     if (url, kind) != (locked.url, locked.kind):
