@@ -57,8 +57,11 @@ def step_of(layout: Layout, *, micro_batch: int) -> StepKey:
 
 
 def ladder(*, chosen: StepKey, feasible: Iterable[StepKey], smaller_would_do: StepKey | None) -> tuple[Step, ...]:
-    """`feasible`: steps at which some layout fits on the chosen GPU; `smaller_would_do`: the lowest of them, where the choice stands
-    higher only to be done sooner."""
+    """What each step would bring.
+
+    `feasible`: steps at which some layout fits on the chosen GPU. `smaller_would_do`: the lowest of them, where the choice stands higher
+    only to be done sooner.
+    """
     possible = set(feasible)
     place = STEPS.index(chosen)
     return tuple(
@@ -93,7 +96,7 @@ FOUR_BIT = frozenset({"nf4", "nf4-dq", "fp4", "fp4-dq", "gptq-int4", "awq-int4"}
 
 
 def engine_advice(wish: ServingWish) -> EngineAdvice:
-    """vLLM to iterate and to go live; TensorRT-LLM for the lowest latency, at the price of compiling for one GPU and one shape."""
+    """Iterate and go live with vLLM; TensorRT-LLM for the lowest latency, at the price of compiling for one GPU and one shape."""
     reasons = [reason("engine.vllm")]
     engine: ServingEngine = "vllm"
     if wish.seconds_per_token is not None and wish.seconds_per_token < TIGHT_SECONDS_PER_TOKEN:
