@@ -51,6 +51,8 @@ LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 RAW_RETENTION_DAYS = env_int("RAW_RETENTION_DAYS", 2, low=2, high=366)
 ROLLUP_5MIN_RETENTION_DAYS = env_int("ROLLUP_5MIN_RETENTION_DAYS", 90, low=7, high=3_660)
 ROLLUP_1H_RETENTION_DAYS = env_int("ROLLUP_1H_RETENTION_DAYS", 396, low=31, high=3_660)
+# Which engine keeps readings (fleet/telemetry/store).
+TELEMETRY_STORE = env_str("TELEMETRY_STORE", "postgresql")
 # Networks of the operator's own, as in 10.0.0.0/8, that addresses typed by a team may reach; public ones always may (fleet/guard.py).
 ALLOWED_NETWORKS = env_list("ALLOWED_NETWORKS")
 # The real agent on this machine, as one of the first team's.

@@ -13,8 +13,7 @@ from typing import Any
 from fleet.formats import rate_unit
 from fleet.pages.chartlist import CHARTS, Chart
 from fleet.pages.machine import MachineView
-from fleet.telemetry.series import Series, gpu_series, host_series
-from fleet.telemetry.spans import choose_resolution
+from fleet.telemetry.series import Series, gpu_series, host_series, resolution_read
 from fleet.telemetry.words import resolution_words
 
 # The first page shows a machine that has just begun to report.
@@ -175,7 +174,7 @@ def draw_charts(view: MachineView, *, since: datetime, until: datetime) -> list[
 
 def span_note(*, since: datetime, until: datetime) -> str:
     """What the charts of this span are made of."""
-    return resolution_words(choose_resolution(since=since, until=until, now=until).name)
+    return resolution_words(resolution_read(since=since, until=until, now=until))
 
 
 def _draw_gpus(chart: Chart, view: MachineView, series: Series) -> Drawn:

@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 from fleet.telemetry.retention import prune_records
-from fleet.telemetry.rollups.roll import roll_up
 from fleet.telemetry.rollups.sort import sort_closed_days
 from fleet.telemetry.scrape.plan import CLAIM, claim_due
 from fleet.telemetry.scrape.run import scrape_claim
+from fleet.telemetry.store import current_store
 
 # Less than the interval between two runs: a backlog must not hold a worker for long.
 ROLL_UP_SECONDS = 45.0
@@ -30,7 +30,7 @@ def prune_old_records() -> None:
 
 @shared_task(name="telemetry.roll_up")
 def roll_up_samples() -> None:
-    roll_up(now=timezone.now(), budget_seconds=ROLL_UP_SECONDS)
+    current_store().roll_up(now=timezone.now(), budget_seconds=ROLL_UP_SECONDS)
 
 
 # A day of a large fleet is many gigabytes; the broker hands a task out again after an hour.

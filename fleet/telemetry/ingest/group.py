@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +25,15 @@ from fleet.telemetry.readings import (
     late_buckets,
     processes_json,
 )
+from fleet.telemetry.store.base import Samples, SampleWriter
 from fleet.telemetry.wire import HostWire
 
 # The row of an agent says when its last batch came; that need not be exact to the second.
 NOTE_SECONDS = 10.0
 # A reading this old when it arrives was replayed.
 REPLAYED_SECONDS = 30.0
+# The name, among those of fields, under which values are counted that the store does not take any more.
+REFUSED_BY_STORE = "refused_by_store"
 
 _encode = msgspec.json.Encoder().encode
 Connection = psycopg.AsyncConnection[Any]
@@ -71,17 +74,25 @@ class Group:
         if newest and (instance_id not in self.hosts or newest[0] > self.hosts[instance_id][0]):
             self.hosts[instance_id] = newest
 
-    async def write(self, connection: Connection, *, now: float) -> None:
+    def samples(self, now: float) -> Samples:
+        machines = {row[0]: batch.agent.instance_id for batch in self.batches for row in batch.rows.gpus}
+        return Samples(self._all("gpus"), self._all("hosts"), self._late_buckets(now), machines)
+
+    def note_refused(self, values: Counter[int]) -> None:
+        """What the store refused of a machine, by machine id, is told to its agent and counted as dropped."""
+        for batch in self.batches:
+            if refused := values.pop(batch.agent.instance_id, 0):
+                batch.dropped[REFUSED_BY_STORE] += refused
+
+    async def write(self, connection: Connection, writer: SampleWriter, samples: Samples, *, now: float) -> None:
         """All of it in one transaction."""
         async with connection.transaction():
-            await _run(connection, sql.INSERT_GPU_SAMPLES, sql.GPU_SAMPLE, self._all("gpus"))
-            await _run(connection, sql.INSERT_HOST_SAMPLES, sql.HOST_SAMPLE, self._all("hosts"))
-            await _run(connection, sql.INSERT_LATE_BUCKETS, sql.LATE_BUCKET, self._late_buckets(now))
+            await writer.insert(connection, samples)
             await self._write_gpu_latest(connection, now)
-            await _run(connection, sql.BRING_BACK, sql.BACK, self._back())
+            await sql.run(connection, sql.BRING_BACK, sql.BACK, self._back())
             await self._write_host_latest(connection, now)
-            await _run(connection, sql.INSERT_EVENTS, sql.EVENT, [(*row, now) for row in self._all("events")])
-            await _run(connection, sql.UPDATE_AGENTS, sql.AGENT_NOTE, list(self._notes(now)))
+            await sql.run(connection, sql.INSERT_EVENTS, sql.EVENT, [(*row, now) for row in self._all("events")])
+            await sql.run(connection, sql.UPDATE_AGENTS, sql.AGENT_NOTE, list(self._notes(now)))
 
     def settle(self, now: float) -> None:
         """After the commit: remember which rows exist now, so that the next group need not try to insert them."""
@@ -107,14 +118,14 @@ class Group:
         rows = [_gpu_latest_row(gpu_id, trail, now) for gpu_id, trail in sorted(self.trails.items())]
         known = {gpu_id for batch in self.batches for gpu_id in batch.agent.has_latest}
         new = [row for row in rows if row[0] not in known]
-        await _run(connection, sql.INSERT_GPU_LATEST, sql.GPU_LATEST, new)
-        await _run(connection, sql.UPDATE_GPU_LATEST, sql.GPU_LATEST, rows)
+        await sql.run(connection, sql.INSERT_GPU_LATEST, sql.GPU_LATEST, new)
+        await sql.run(connection, sql.UPDATE_GPU_LATEST, sql.GPU_LATEST, rows)
         late = [
             (gpu_id, trail.at, busy_at)
             for gpu_id, trail in sorted(self.trails.items())
             if now - trail.at > REPLAYED_SECONDS and (busy_at := activity_of(trail.marks).busy_at) is not None
         ]
-        await _run(connection, sql.UPDATE_LATE_WORK, sql.LATE_WORK, late)
+        await sql.run(connection, sql.UPDATE_LATE_WORK, sql.LATE_WORK, late)
 
     def _back(self) -> list[tuple[int, float]]:
         """GPUs that report though the inventory had stopped naming them. A lost one does not report."""
@@ -126,8 +137,8 @@ class Group:
         known = {batch.agent.instance_id for batch in self.batches if batch.agent.has_host_latest}
         rows = [_host_latest_row(pk, at, host, now) for pk, (at, host) in sorted(self.hosts.items())]
         new = [row for row in rows if row[0] not in known]
-        await _run(connection, sql.INSERT_HOST_LATEST, sql.HOST_LATEST, new)
-        await _run(connection, sql.UPDATE_HOST_LATEST, sql.HOST_LATEST, rows)
+        await sql.run(connection, sql.INSERT_HOST_LATEST, sql.HOST_LATEST, new)
+        await sql.run(connection, sql.UPDATE_HOST_LATEST, sql.HOST_LATEST, rows)
 
     def _notes(self, now: float) -> Iterator[tuple[Any, ...]]:
         """One row per agent: an UPDATE takes only one of several for the same target."""
@@ -144,11 +155,6 @@ class Group:
 
 def _needs_note(agent: KnownAgent, batch: Prepared, now: float) -> bool:
     return bool(batch.dropped) or now - agent.noted_at >= NOTE_SECONDS
-
-
-async def _run(connection: Connection, query: str, columns: sql.Columns, rows: Iterable[tuple[Any, ...]]) -> None:
-    if rows:
-        await connection.execute(query, sql.parameters(columns, rows), prepare=True)
 
 
 def _gpu_latest_row(gpu_id: int, trail: Trail, now: float) -> tuple[Any, ...]:

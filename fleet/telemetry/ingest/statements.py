@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import psycopg
 from django.db import models
 
 from fleet.states import DEFAULTS
@@ -69,6 +70,13 @@ AGENT_NOTE: Columns = [("id", INT8), ("at", FLOAT8), ("version", TEXT), ("boot_i
 
 def parameters(columns: Columns, rows: Iterable[Sequence[Any]]) -> list[Any]:
     return [column(kind, values) for (_, kind), values in zip(columns, zip(*rows, strict=True), strict=True)]
+
+
+async def run(
+    connection: psycopg.AsyncConnection[Any], query: str, columns: Columns, rows: Sequence[Sequence[Any]]
+) -> None:
+    if rows:
+        await connection.execute(query, parameters(columns, rows), prepare=True)
 
 
 def _unnest(columns: Columns) -> str:

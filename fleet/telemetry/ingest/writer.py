@@ -17,6 +17,7 @@ from fleet.telemetry import partitions
 from fleet.telemetry.ingest.database import reaching_database
 from fleet.telemetry.ingest.errors import BusyError, InvalidBodyError, RefusalError, UnavailableError
 from fleet.telemetry.ingest.group import Connection, Group, Prepared
+from fleet.telemetry.store import current_store
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ class Writer:
         self._pool = pool
         self._committed = committed
         self._window = window
+        self._samples = current_store().sample_writer()
         self._queue: deque[Prepared] = deque()
         self._queued_rows = 0
         self._arrived = asyncio.Event()
@@ -57,9 +59,12 @@ class Writer:
 
     async def run(self) -> None:
         """Write groups for ever; on cancellation, what was accepted is still written."""
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(GROUPS_AT_ONCE):
-                workers.create_task(self._work())
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(GROUPS_AT_ONCE):
+                    workers.create_task(self._work())
+        finally:
+            await self._samples.close()
 
     async def _work(self) -> None:
         try:
@@ -128,8 +133,10 @@ class Writer:
 
     async def _write(self, batches: list[Prepared]) -> None:
         group, now = Group(batches), time.time()
+        samples = group.samples(now)
+        group.note_refused(await self._samples.send(samples))
         async with reaching_database(), self._pool.connection() as connection:
-            await group.write(connection, now=now)
+            await group.write(connection, self._samples, samples, now=now)
         group.settle(now)
         _accept(batches)
         self._committed(batches)

@@ -15,12 +15,12 @@ from typing import Any
 from django.db import connection, transaction
 from psycopg import sql
 
+from fleet.telemetry.pace import DEFAULT_INTERVAL_SECONDS
 from fleet.telemetry.partitions import SAMPLES, ensure_partitions, existing_partitions
 from fleet.telemetry.readings import LATE_SECONDS
 from fleet.telemetry.rollups import statements
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, HOUR, ROLLUPS, Resolution
 from fleet.telemetry.rollups.models import LateBucket, RollupProgress
-from fleet.telemetry.series import DEFAULT_INTERVAL_SECONDS
 
 # After a bucket's end. Samples that come later than LATE_SECONDS name their bucket in rollup_late; what comes before has this long to commit.
 GRACE = timedelta(seconds=LATE_SECONDS + 90)

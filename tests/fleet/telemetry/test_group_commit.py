@@ -29,9 +29,9 @@ async def test_batches_that_come_together_share_a_transaction(reporter, monkeypa
     sizes = []
     write = Group.write
 
-    async def counted(self, connection, *, now):
+    async def counted(self, connection, *samples, now):
         sizes.append(len(self.batches))
-        await write(self, connection, now=now)
+        await write(self, connection, *samples, now=now)
 
     monkeypatch.setattr(Group, "write", counted)
     await reporter.samples()
@@ -74,10 +74,10 @@ async def test_a_batch_that_the_database_refuses_does_not_take_the_others_along(
     bad = reporters[1].agent.instance_id
     write = Group.write
 
-    async def picky(self, connection, *, now):
+    async def picky(self, connection, *samples, now):
         if any(batch.agent.instance_id == bad for batch in self.batches):
             raise psycopg.errors.NumericValueOutOfRange
-        await write(self, connection, now=now)
+        await write(self, connection, *samples, now=now)
 
     monkeypatch.setattr(Group, "write", picky)
     answers = await asyncio.gather(*[reporter.samples(host()) for reporter in reporters])
