@@ -39,6 +39,8 @@ class Gpu:
     fp4: float | None
     # Both directions together, as the makers print it; None without NVLink.
     nvlink_bandwidth: float | None
+    # What connects the cards of a machine, in words ("NVSwitch", "NVLink bridge (2 cards)", "PCIe").
+    interconnect: str
     peer: str
     pcie_generation: int | None
     board_watts: float | None
@@ -117,6 +119,7 @@ def _gpu(row: Row) -> Gpu:
         int8=_tera(row, "int8_dense_tops"),
         fp4=_tera(row, "fp4_dense_tflops"),
         nvlink_bandwidth=_giga(row, "nvlink_GBs_bidir"),
+        interconnect=row.optional_text("interconnect"),
         peer=row.optional_text("p2p"),
         pcie_generation=row.whole_or_none("pcie_gen"),
         board_watts=row.number_or_none("tdp_w"),

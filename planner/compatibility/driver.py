@@ -1,0 +1,104 @@
+"""The driver against the GPU and against the CUDA of the wheel; the GPU against the wheel's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.catalogue.software import pair_text
+from planner.compatibility.stacks import Case, Finding
+from planner.reasons import Reason, reason
+
+
+def check_gpu(case: Case) -> Iterator[Finding]:
+    """A driver from before the GPU's time does not see it; one from after its support ended does not either."""
+    part = case.architecture
+    values = {"driver": case.machine.driver, "gpu": case.machine.gpu.name}
+    first = max(part.first_branch, int(case.machine.gpu.driver_branch_min or 0))
+    if case.driver.major < first:
+        fix = reason("compatibility.fix.newer_driver", driver=str(first))
+        yield Finding("driver", "refused", Reason("compatibility.driver_before_gpu", values), fix=fix)
+    if part.last_branch and case.driver.major > part.last_branch:
+        fix = reason("compatibility.fix.older_branch", branch=part.last_branch)
+        yield Finding("driver", "refused", Reason("compatibility.driver_after_gpu", values), fix=fix)
+
+
+def check_driver(case: Case) -> Iterator[Finding]:
+    """Full, another minor of the same CUDA major, or refused."""
+    wheel = case.wheel
+    if wheel is None:
+        return
+    values = {"driver": case.machine.driver, "cuda": pair_text(wheel.cuda), "floor": str(wheel.floor)}
+    needed = case.tables.toolkit_driver(wheel.cuda)
+    if case.driver < wheel.floor:
+        yield Finding(
+            "driver",
+            "refused",
+            Reason("compatibility.driver_below_floor", values),
+            symptom="driver-too-old-torch",
+            fix=_driver_fix(case),
+        )
+    elif needed and case.driver >= needed:
+        yield Finding("driver", "full", Reason("compatibility.driver_full", values))
+    else:
+        yield Finding("driver", "minor", Reason("compatibility.driver_minor", {**values, "needed": str(needed or "?")}))
+
+
+def _driver_fix(case: Case) -> Reason:
+    """The newest build of the same torch that the driver runs, where there is one; else an older torch or another host."""
+    assert case.wheel
+    for other in case.tables.wheels:
+        if (
+            other.torch == case.wheel.torch
+            and other.floor <= case.driver
+            and other.kernels.compiled_for(case.capability)
+        ):
+            return reason("compatibility.fix.other_tag", tag=other.tag, torch=case.stack.torch or "")
+    return reason("compatibility.fix.newer_driver", driver=str(case.wheel.floor))
+
+
+def check_kernels(case: Case) -> Iterator[Finding]:
+    wheel = case.wheel
+    if wheel is None or wheel.kernels.compiled_for(case.capability) or wheel.kernels.compilable_for(case.capability):
+        return
+    values = {
+        "gpu": case.machine.gpu.name,
+        "capability": pair_text(case.capability),
+        "torch": case.stack.torch or "",
+        "tag": wheel.tag,
+    }
+    yield Finding(
+        "kernels",
+        "refused",
+        Reason("compatibility.no_kernels", values),
+        symptom="no-kernel-image",
+        fix=_kernel_fix(case),
+    )
+
+
+def _kernel_fix(case: Case) -> Reason:
+    """The newest build that has kernels for the part and that the driver runs."""
+    for other in case.tables.wheels:
+        if other.kernels.compiled_for(case.capability) and other.floor <= case.driver:
+            torch = pair_text(other.torch)
+            return reason("compatibility.fix.other_build", tag=other.tag, torch=torch)
+    return reason("compatibility.fix.other_gpu")
+
+
+def check_ptx(case: Case) -> Iterator[Finding]:
+    """Minor-version compatibility runs compiled code; it does not teach the driver to compile newer PTX."""
+    wheel = case.wheel
+    if wheel is None or case.driver < wheel.floor:
+        return
+    needed = case.tables.toolkit_driver(wheel.cuda)
+    if needed is None or case.driver >= needed:
+        return
+    only_ptx = not wheel.kernels.compiled_for(case.capability) and wheel.kernels.compilable_for(case.capability)
+    certain = only_ptx or case.needs.ptx
+    if certain or case.needs.ptx is None:
+        yield Finding(
+            "ptx",
+            "refused" if certain else "ptx-risk",
+            reason("compatibility.ptx", driver=case.machine.driver, cuda=pair_text(wheel.cuda), needed=str(needed)),
+            symptom="ptx-unsupported-toolchain",
+            fix=reason("compatibility.fix.newer_driver", driver=str(needed)),
+        )

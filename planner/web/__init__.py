@@ -1,0 +1,1 @@
+"""The planner for people: forms, pages, words and the API."""

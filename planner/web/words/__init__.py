@@ -1,0 +1,18 @@
+"""The sentences behind the planner's reasons, one file for each part of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+
+from planner.reasons import Reason
+from planner.web.words.compatibility import COMPATIBILITY
+from planner.web.words.symptoms import SYMPTOMS
+
+SENTENCES: Mapping[str, str | Promise] = {**COMPATIBILITY, **SYMPTOMS}
+
+
+def sentence(said: Reason) -> str:
+    """In the language of the thread. Raises KeyError for a reason without words, or without a value that they name."""
+    return str(SENTENCES[said.key]) % said.values
