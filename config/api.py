@@ -21,6 +21,7 @@ from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples, targets
 from fleet.telemetry.api import records as telemetry_records
+from fleet.telemetry.api.metrics import FleetMetricsView
 
 router = SimpleRouter()
 router.register("teams", teams.TeamViewSet)
@@ -89,6 +90,7 @@ SINGLE_VIEWS = {
     "me": "api-me",
     "samples/gpus": "api-gpu-samples",
     "samples/hosts": "api-host-samples",
+    "metrics": "api-metrics",
     "schema": "api-schema",
     "docs": "api-docs",
 }
@@ -98,6 +100,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("me/", teams.MeView.as_view(), name="api-me"),
     path("samples/gpus/", samples.GpuSeriesView.as_view(), name="api-gpu-samples"),
     path("samples/hosts/", samples.HostSeriesView.as_view(), name="api-host-samples"),
+    path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     path("docs/", DocsView.as_view(), name="api-docs"),
     path("", include(router.urls)),

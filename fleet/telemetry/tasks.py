@@ -8,6 +8,7 @@ from django.utils import timezone
 from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 from fleet.telemetry.retention import prune_records
 from fleet.telemetry.rollups.sort import sort_closed_days
+from fleet.telemetry.rollups.totals import count_states
 from fleet.telemetry.scrape.plan import CLAIM, claim_due
 from fleet.telemetry.scrape.run import scrape_claim
 from fleet.telemetry.store import current_store
@@ -31,6 +32,7 @@ def prune_old_records() -> None:
 @shared_task(name="telemetry.roll_up")
 def roll_up_samples() -> None:
     current_store().roll_up(now=timezone.now(), budget_seconds=ROLL_UP_SECONDS)
+    count_states()
 
 
 # A day of a large fleet is many gigabytes; the broker hands a task out again after an hour.

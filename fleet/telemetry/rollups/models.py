@@ -11,6 +11,7 @@ from fleet.telemetry.rollups.columns import GPU_ROLLED, HOST_ROLLED, STATISTICS
 __all__ = [
     "GpuRollupFiveMinutes",
     "GpuRollupHour",
+    "GpuStateTotal",
     "HostRollupFiveMinutes",
     "HostRollupHour",
     "LateBucket",
@@ -119,6 +120,22 @@ class RollupProgress(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resolution} until {self.rolled_until:%Y-%m-%d %H:%M}"
+
+
+class GpuStateTotal(models.Model):
+    """Seconds in each state since the GPU is counted (totals.py); they only grow."""
+
+    gpu = models.OneToOneField("fleet.GPU", on_delete=models.CASCADE, primary_key=True, related_name="+")
+    working_seconds = models.FloatField()
+    held_seconds = models.FloatField()
+    free_seconds = models.FloatField()
+    starved_seconds = models.FloatField()
+    stalled_seconds = models.FloatField()
+    unknown_seconds = models.FloatField()
+    stopped_seconds = models.FloatField()
+
+    class Meta:
+        db_table = "gpu_state_total"
 
 
 class LateBucket(models.Model):
