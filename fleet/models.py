@@ -5,4 +5,5 @@ from __future__ import annotations
 from fleet.inventory.models import *  # noqa: F403
 from fleet.teams.models import *  # noqa: F403
 from fleet.telemetry.models import *  # noqa: F403
+from fleet.telemetry.rollups.fleet_models import *  # noqa: F403
 from fleet.telemetry.rollups.models import *  # noqa: F403

@@ -7,7 +7,7 @@ ingest, which repairs a missing day itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -67,8 +67,13 @@ SAMPLES = (
     Table("gpu_sample", "sampled_at", "gpu_id", _day, "RAW_RETENTION_DAYS"),
     Table("host_sample", "sampled_at", "instance_id", _day, "RAW_RETENTION_DAYS"),
 )
+FLEET = (
+    Table("fleet_rollup_5min", "bucket_at", "group_id", _month, "ROLLUP_5MIN_RETENTION_DAYS"),
+    Table("fleet_rollup_1h", "bucket_at", "group_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
+)
 SPECS = (
     *SAMPLES,
+    *FLEET,
     Table("gpu_rollup_5min", "bucket_at", "gpu_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
     Table("host_rollup_5min", "bucket_at", "instance_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
     Table("gpu_rollup_1h", "bucket_at", "gpu_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
@@ -120,7 +125,9 @@ def days_kept(now: datetime, *, since: datetime | None = None) -> list[date]:
     return [first + timedelta(days=offset) for offset in range((today - first).days + DAYS_AHEAD + 1)]
 
 
-def missing_statements(existing: Iterable[str], now: datetime, *, since: datetime | None = None) -> list[sql.Composed]:
+def missing_statements(
+    existing: Iterable[str], now: datetime, *, since: datetime | None = None, tables: Sequence[Table] = SPECS
+) -> list[sql.Composed]:
     """What makes the partitions that are not there yet; `existing` comes from EXISTING, both run under LOCK_KEY.
 
     Attached, not created in place: CREATE … PARTITION OF would lock out readers and ingest, and wait for the longest read.
@@ -128,7 +135,7 @@ def missing_statements(existing: Iterable[str], now: datetime, *, since: datetim
     known = set(existing)
     wanted = {
         partition.name: partition
-        for table in SPECS
+        for table in tables
         for day in days_kept(now, since=since)
         for partition in [Partition(table, table.period(day)[0])]
     }
@@ -155,11 +162,11 @@ def attach(partition: Partition, name: str) -> sql.Composed:
     )
 
 
-def ensure_partitions(*, now: datetime, since: datetime | None = None) -> None:
+def ensure_partitions(*, now: datetime, since: datetime | None = None, tables: Sequence[Table] = SPECS) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(TAKE_LOCK, [LOCK_KEY])
         existing = [partition.name for partition in existing_partitions()]
-        for statement in missing_statements(existing, now, since=since):
+        for statement in missing_statements(existing, now, since=since, tables=tables):
             cursor.execute(statement)
 
 

@@ -101,21 +101,26 @@ def fill_rollups(scale: Scale, *, now: datetime) -> int:
 
 
 def rollup_seconds(scale: Scale, *, now: datetime) -> dict[str, float]:
-    """Rolls every five minutes of the samples up, as charts that end now need them; a few of them in the textbook's way as well."""
+    """Rolls every five minutes of the samples up and counts the fleet, as charts that end now need them; a few of them in the textbook's way as well."""
     from django.db import connection, transaction
 
     from fleet.telemetry.rollups import roll
     from fleet.telemetry.rollups.columns import FIVE_MINUTES, ROLLUPS
+    from fleet.telemetry.rollups.fleet import step_fleet
+    from fleet.telemetry.rollups.fleet_models import FleetRollupProgress
     from fleet.telemetry.rollups.models import RollupProgress
 
     first = FIVE_MINUTES.floor(now - timedelta(hours=scale.hours))
     for resolution in ROLLUPS:
         RollupProgress.objects.create(resolution=resolution.name, rolled_until=resolution.floor(first))
+    FleetRollupProgress.objects.create(resolution=FIVE_MINUTES.name, rolled_until=first)
     ours, plain = [], []
     for number in range((now - first) // FIVE_MINUTES.width):
         since = first + number * FIVE_MINUTES.width
         began = time.perf_counter()
-        if not roll._step_forward(FIVE_MINUTES, since + FIVE_MINUTES.width + roll.GRACE):
+        if not roll._step_forward(FIVE_MINUTES, since + FIVE_MINUTES.width + roll.GRACE) or not step_fleet(
+            FIVE_MINUTES
+        ):
             raise RuntimeError("Nothing was rolled up.")
         ours.append(time.perf_counter() - began)
         if number >= TEXTBOOK_BUCKETS:
@@ -169,6 +174,58 @@ def reads(scale: Scale, *, now: datetime) -> dict[str, float]:
         "gpus1000_30d_ms": median_ms(merged("mean"), 7),
         "gpus1000_30d_max_ms": median_ms(merged("max"), 7),
         "gpus1000_30d_plain_ms": median_ms(lambda: plain_month(ids, **month), 1),
+        **fleet_reads(ids, **month),
+    }
+
+
+def fleet_reads(ids: list[int], *, since: datetime, until: datetime) -> dict[str, float]:
+    """Median and 95th percentile across GPUs, GPU-hours by state and power; beside it, percentiles of the GPUs' own hours in SQL."""
+    from fleet.teams.models import Team
+    from fleet.telemetry.usage import Dimension, fleet_usage
+
+    asked: dict[str, Any] = {
+        "team_ids": list(Team.objects.values_list("pk", flat=True)),
+        "since": since,
+        "until": until,
+    }
+
+    def charts(split: Dimension | None = None) -> None:
+        for line in fleet_usage(**asked, split=split).lines:
+            line.utilization(0.5), line.utilization(0.95), line.power_watts()
+
+    return {
+        "fleet_percentiles_30d_ms": median_ms(charts),
+        "fleet_percentiles_30d_split_ms": median_ms(lambda: charts(Dimension.GPU_MODEL)),
+        "fleet_percentiles_30d_plain_ms": median_ms(lambda: plain_percentiles(ids, since=since, until=until), 3),
+    }
+
+
+def plain_percentiles(ids: list[int], *, since: datetime, until: datetime) -> list[Any]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT date_bin('3 hours', bucket_at, 'epoch'), "
+            "percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY utilization_percent_avg) FROM gpu_rollup_1h "
+            "WHERE gpu_id = ANY(%s) AND bucket_at >= %s AND bucket_at < %s GROUP BY 1",
+            [ids, since, until],
+        )
+        return list(cursor.fetchall())
+
+
+def count_fleet(*, now: datetime) -> dict[str, float]:
+    """Counts the month of hours together, as the job does after an upgrade."""
+    from fleet.telemetry.rollups.columns import HOUR
+    from fleet.telemetry.rollups.fleet import begin_fleet, step_fleet
+    from fleet.telemetry.rollups.fleet_models import FleetRollupHour
+
+    began = time.perf_counter()
+    begin_fleet(now=now)
+    while step_fleet(HOUR):
+        pass
+    return {
+        "fleet_count_30d_s": round(time.perf_counter() - began, 2),
+        "fleet_rollup_rows": FleetRollupHour.objects.count(),
     }
 
 
@@ -235,6 +292,7 @@ def run(scale: Scale) -> dict[str, float]:
     figures["rollup_rows"] = fill_rollups(scale, now=now)
     figures |= rollup_seconds(scale, now=now)
     _rolled_to(now)
+    figures |= count_fleet(now=now)
     figures |= reads(scale, now=now)
     figures["overview_10000_ms"] = instances.measure("/t/acme/")["median_ms"]
     return figures | sizes()

@@ -50,6 +50,15 @@ class GpuStatistics(Rollup):
     gpu = models.ForeignKey(
         "fleet.GPU", on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
     )
+    # By which charts of the fleet count it; NULL: rolled up before there were groups.
+    group = models.ForeignKey(
+        "fleet.RollupGroup",
+        on_delete=models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+    )
     working_seconds = RealField()
     held_seconds = RealField()
     free_seconds = RealField()

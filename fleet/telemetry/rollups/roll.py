@@ -20,6 +20,7 @@ from fleet.telemetry.partitions import SAMPLES, ensure_partitions, existing_part
 from fleet.telemetry.readings import LATE_SECONDS
 from fleet.telemetry.rollups import statements
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, HOUR, ROLLUPS, Resolution
+from fleet.telemetry.rollups.fleet import begin_fleet, make_groups, recount, step_fleet
 from fleet.telemetry.rollups.models import LateBucket, RollupProgress
 
 # After a bucket's end. Samples that come later than LATE_SECONDS name their bucket in rollup_late; what comes before has this long to commit.
@@ -37,10 +38,11 @@ PAST_ANY_ID = 2**62
 
 @dataclass(slots=True)
 class Rolled:
-    """What one run did: finished steps, and buckets of machines that were rolled again."""
+    """What one run did: finished steps, buckets of machines that were rolled again, and steps of counting the fleet together."""
 
     steps: int = 0
     late: int = 0
+    fleet: int = 0
 
 
 def roll_up(*, now: datetime, budget_seconds: float | None = None) -> Rolled:
@@ -48,20 +50,23 @@ def roll_up(*, now: datetime, budget_seconds: float | None = None) -> Rolled:
     ends = None if budget_seconds is None else time.monotonic() + budget_seconds
     rolled = Rolled()
     _begin(now)
-    for done, late in _steps(now):
-        rolled.steps += done
-        rolled.late += late
+    for done in _steps(now):
+        rolled.steps += done.steps
+        rolled.late += done.late
+        rolled.fleet += done.fleet
         if ends is not None and time.monotonic() >= ends:
             break
     return rolled
 
 
-def _steps(now: datetime) -> Iterator[tuple[int, int]]:
+def _steps(now: datetime) -> Iterator[Rolled]:
     for resolution in ROLLUPS:
         while _step_forward(resolution, now):
-            yield 1, 0
+            yield Rolled(steps=1)
         while late := _roll_late(resolution):
-            yield 0, late
+            yield Rolled(late=late)
+        while step_fleet(resolution):
+            yield Rolled(fleet=1)
 
 
 def _begin(now: datetime) -> None:
@@ -72,6 +77,7 @@ def _begin(now: datetime) -> None:
             RollupProgress.objects.get_or_create(resolution=resolution.name, defaults={"rolled_until": start})
     oldest = RollupProgress.objects.order_by("rolled_until").values_list("rolled_until", flat=True)[0]
     ensure_partitions(now=now, since=oldest)
+    begin_fleet(now=now)
 
 
 def _oldest_sample() -> datetime | None:
@@ -102,6 +108,7 @@ def _step_forward(resolution: Resolution, now: datetime) -> bool:
             return False
         past_last_id = _chunk_end(resolution, progress.next_gpu_id)
         tune()
+        make_groups()
         _write_gpus(resolution, since, first_id=progress.next_gpu_id, past_last_id=past_last_id or PAST_ANY_ID)
         if past_last_id is None:
             _write_hosts(resolution, since)
@@ -135,6 +142,7 @@ def _roll_late(resolution: Resolution) -> int:
         for since, instance_ids in sorted(by_start.items()):
             _write_gpus(resolution, since, instance_ids=sorted(instance_ids))
             _write_hosts(resolution, since, instance_ids=sorted(instance_ids))
+        recount(resolution, by_start, {instance_id for instance_id, _bucket_at in taken})
         if resolution == FIVE_MINUTES:
             _pass_on(by_start)
     return len(taken)

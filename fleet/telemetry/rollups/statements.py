@@ -16,6 +16,17 @@ from fleet.telemetry.state_codes import SECONDS_COLUMNS, STATE_CODES
 
 # In the order of min, p95, max: one sort of the bucket's values answers all three.
 _QUANTILES = {"min": 1, "p95": 2, "max": 3}
+# A GPU's group (fleet_models.RollupGroup) by what is known of it and its machine now.
+GROUP_COLUMNS = sql.SQL("team_id, account_id, project_id, gpu_model, tenancy")
+GROUP_OF_GPU = sql.SQL(
+    "machine.team_id, machine.account_id, machine.project_id, "
+    "coalesce(nullif(machine.gpu_model, ''), regexp_replace(gpu.name, '^NVIDIA ', '')), machine.tenancy"
+)
+SAME_GROUP = sql.SQL(
+    "alike.team_id = machine.team_id AND alike.account_id = machine.account_id "
+    "AND alike.project_id IS NOT DISTINCT FROM machine.project_id AND alike.tenancy = machine.tenancy "
+    "AND alike.gpu_model = coalesce(nullif(machine.gpu_model, ''), regexp_replace(gpu.name, '^NVIDIA ', ''))"
+)
 _OFF = (InstanceState.STOPPED.value, InstanceState.TERMINATED.value)
 
 
@@ -64,11 +75,12 @@ WITH cell AS (
     SELECT gpu_id, count(*) AS samples, bit_or({bits}) AS {bits}, {state_counts}, {aggregates}
     FROM gpu_sample WHERE sampled_at >= %(since)s AND sampled_at < %(until)s AND {which_samples} GROUP BY gpu_id
 ), present AS (
-    SELECT gpu.id AS gpu_id, gpu.instance_id, coalesce(cell.samples, 0) AS samples,
+    SELECT gpu.id AS gpu_id, gpu.instance_id, alike.id AS group_id, coalesce(cell.samples, 0) AS samples,
         least(1, coalesce(cell.samples, 0) * coalesce(agent.interval_seconds, %(interval)s) / %(width)s::float8) AS coverage
     FROM fleet_gpu gpu JOIN fleet_instance machine ON machine.id = gpu.instance_id
     LEFT JOIN fleet_agent agent ON agent.instance_id = machine.id
     LEFT JOIN cell ON cell.gpu_id = gpu.id
+    LEFT JOIN rollup_group alike ON {same_group}
     WHERE {which_gpus} AND (cell.gpu_id IS NOT NULL OR (
         gpu.first_seen_at < %(until)s AND (gpu.removed_at IS NULL OR gpu.removed_at > %(since)s)
         AND (machine.gone_at IS NULL OR machine.gone_at > %(since)s)))
@@ -92,8 +104,8 @@ WITH cell AS (
         least(%(width)s * (1 - coverage), coalesce(off.seconds, 0)) AS off_seconds
     FROM present LEFT JOIN off USING (instance_id)
 )
-INSERT INTO {table} AS rolled (gpu_id, bucket_at, samples, coverage, {bits}, {columns})
-SELECT timed.gpu_id, %(since)s, timed.samples, timed.coverage, cell.{bits}, {state_seconds}, {statistics}
+INSERT INTO {table} AS rolled (gpu_id, bucket_at, group_id, samples, coverage, {bits}, {columns})
+SELECT timed.gpu_id, %(since)s, timed.group_id, timed.samples, timed.coverage, cell.{bits}, {state_seconds}, {statistics}
 FROM timed LEFT JOIN cell ON cell.gpu_id = timed.gpu_id ORDER BY timed.gpu_id
 {upsert}
 """
@@ -155,6 +167,7 @@ def roll_gpus(table: str, *, some: bool) -> sql.Composed:
         aggregates=_aggregates(GPU_ROLLED),
         which_samples=sql.SQL(which).format(sql.Identifier("gpu_id")),
         which_gpus=sql.SQL(which).format(sql.Identifier("gpu", "id")),
+        same_group=SAME_GROUP,
         off_states=_joined(sql.Literal(state) for state in _OFF),
         columns=_identifiers(columns),
         state_seconds=_state_seconds(),

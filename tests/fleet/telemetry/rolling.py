@@ -8,6 +8,7 @@ from typing import Any
 from fleet.inventory.models import GPU, Instance
 from fleet.states import GpuState
 from fleet.telemetry.models import Agent, GpuSample, HostSample
+from fleet.telemetry.rollups.fleet_models import FleetRollup
 from fleet.telemetry.rollups.models import GpuRollupFiveMinutes, GpuRollupHour
 from fleet.telemetry.state_codes import SECONDS_COLUMNS, STATE_CODES
 from tests.fleet.telemetry.conftest import enrolled
@@ -42,7 +43,7 @@ def store_host(instance: Instance, since: datetime, *, seconds: int, every: int,
     )
 
 
-def seconds_in(row: GpuRollupFiveMinutes | GpuRollupHour) -> dict[GpuState, float]:
+def seconds_in(row: GpuRollupFiveMinutes | GpuRollupHour | FleetRollup) -> dict[GpuState, float]:
     """Only the states that it was in."""
     found = {state: getattr(row, column) for state, column in SECONDS_COLUMNS.items()}
     return {state: seconds for state, seconds in found.items() if seconds}
