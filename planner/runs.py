@@ -12,7 +12,7 @@ DType = Literal["fp32", "bf16", "fp16", "fp8"]
 WeightFormat = Literal[
     "fp32", "bf16", "fp16", "fp8", "int8", "nf4", "nf4-dq", "fp4", "fp4-dq", "gptq-int8", "gptq-int4", "awq-int4"
 ]
-Optimizer = Literal["adamw", "adamw-8bit", "adafactor", "sgd", "sgd-momentum", "muon"]
+Optimizer = Literal["adamw", "adamw-8bit", "adamw-8bit-paged", "adafactor", "sgd", "sgd-momentum", "muon"]
 Checkpointing = Literal["none", "selective", "full"]
 Attention = Literal["eager", "sdpa", "flash"]
 Logits = Literal["full", "chunked"]

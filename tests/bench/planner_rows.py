@@ -20,6 +20,12 @@ from planner.shapes import Experts, LatentAttention, ModelShape
 TRAINING_ENGINES = {"fsdp/llm-foundry": "fsdp"}
 SERVING_ENGINES = {"tensorrt_llm": "tensorrt-llm", "torchtune": "transformers"}
 OPTIMIZERS = {"adam8bit": "adamw-8bit"}
+# What each engine's own recipes do where a row does not say.
+RECIPES = {
+    ("torchtune", "checkpointing"): "full",
+    ("torchtune", "logits"): "chunked",
+    ("litgpt", "grad_accum"): "8",
+}
 WEIGHT_FORMATS = {"int4": "gptq-int4"}
 TRAINED_WHOLE = "(full)"
 # What each engine's own recipes use, for rows that do not say: rank and adapted layers.
@@ -104,7 +110,7 @@ def training_run(cells: Mapping[str, str]) -> TrainingRun:
         "method": cells["method2"],
         "engine": TRAINING_ENGINES.get(cells["engine"], cells["engine"]),
         "engine_version": cells["engine_version"],
-        "optimizer": OPTIMIZERS.get(cells["optimizer2"], cells["optimizer2"] or "adamw"),
+        "optimizer": _optimizer(cells),
         "lora": _lora(cells),
         "checkpointing": _known(cells, "checkpointing", "none"),
         "recompute_modules": tuple(cells["recompute_modules"].split()),
@@ -122,7 +128,7 @@ def training_run(cells: Mapping[str, str]) -> TrainingRun:
         layout=_layout(cells),
         sequence_length=_needed(cells, "input_tokens"),
         micro_batch=_needed(cells, "batch"),
-        gradient_accumulation=_whole(cells, "grad_accum") or 1,
+        gradient_accumulation=int(_known(cells, "grad_accum", "1")),
         compute_dtype=cast(Any, cells["compute_dtype"]),
         weight_format=_weight_format(cells),
         engine_options=_options(cells),
@@ -236,6 +242,12 @@ def _lora(cells: Mapping[str, str]) -> Lora | None:
     )
 
 
+def _optimizer(cells: Mapping[str, str]) -> str:
+    name = OPTIMIZERS.get(cells["optimizer2"], cells["optimizer2"] or "adamw")
+    # The one thing that only the collected column tells: whether the 8-bit states are paged to the host.
+    return "adamw-8bit-paged" if name == "adamw-8bit" and cells["optimizer"].startswith("paged") else name
+
+
 def _weight_format(cells: Mapping[str, str]) -> Any:
     return WEIGHT_FORMATS.get(cells["weight_format"], cells["weight_format"])
 
@@ -247,7 +259,7 @@ def _options(cells: Mapping[str, str]) -> dict[str, object]:
 def _known(cells: Mapping[str, str], column: str, otherwise: str) -> str:
     """What the source does not say is what the engine does by itself."""
     cell = cells[column]
-    return otherwise if cell in {"", "unknown"} else cell
+    return RECIPES.get((cells["engine"], column), otherwise) if cell in {"", "unknown"} else cell
 
 
 def _whole(cells: Mapping[str, str], column: str) -> int | None:

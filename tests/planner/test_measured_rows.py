@@ -16,7 +16,7 @@ COLUMNS = [
     "id", "kind", "model", "source", "quantity", "value_si", "bound", "model_id", "shape", "gpu_id", "n_gpus_num",
     "engine", "engine_version", "input_tokens", "output_tokens", "max_model_len", "batch", "grad_accum",
     "weight_format", "kv_dtype", "compute_dtype", "method2", "lora_rank", "lora_targets", "optimizer2",
-    "master_weights", "optimizer_offload", "optim_in_backward", "activation_offload", "checkpointing",
+    "master_weights", "optimizer", "optimizer_offload", "optim_in_backward", "activation_offload", "checkpointing",
     "recompute_modules", "attention", "logits", "compile", "packed", "tp2", "pp2", "vpp", "cp", "ep", "etp", "dp2",
     "zero", "seq_parallel", "gpu_memory_utilization", "total_gpu_memory_bytes", "max_num_seqs",
     "max_num_batched_tokens", "engine_args", "exclude_reason", "assumed",
@@ -25,7 +25,7 @@ LORA_ROW = {
     "id": "X-1", "kind": "train_memory", "source": "X", "quantity": "peak_allocated_per_gpu", "value_si": "1e10",
     "model_id": "meta-llama/Llama-2-7b-hf", "gpu_id": "a100-sxm-80", "engine": "litgpt", "input_tokens": "512", "batch": "2",
     "weight_format": "nf4", "compute_dtype": "bf16", "method2": "qlora", "lora_rank": "16", "lora_targets": "q,mlp+embed,head(full)",
-    "checkpointing": "unknown", "optimizer2": "adam8bit",
+    "checkpointing": "unknown", "optimizer2": "adam8bit", "optimizer": "paged 8-bit AdamW",
 }  # fmt: skip
 
 
@@ -48,7 +48,12 @@ def test_cells_become_a_training_run(tmp_path: Path) -> None:
     run = run_of(read(tmp_path))
     assert isinstance(run, TrainingRun)
     assert run.lora == Lora(16, ("q", "gate", "up", "down"), ("embed", "head"))
-    assert (run.optimizer, run.checkpointing, run.sequence_length, run.micro_batch) == ("adamw-8bit", "none", 512, 2)
+    assert (run.optimizer, run.checkpointing, run.sequence_length, run.micro_batch) == (
+        "adamw-8bit-paged",
+        "none",
+        512,
+        2,
+    )
 
 
 def test_a_shape_in_the_row_has_its_experts_and_ranks(tmp_path: Path) -> None:
