@@ -15,11 +15,12 @@ GPTQ_UNPACKED_BYTES = 1.2 * GIB
 def unpacking_terms(run: TrainingRun) -> Iterator[Term]:
     if run.weight_format in BITSANDBYTES:
         shape = run.shape
+        copies = 2 if run.engine == "litgpt" else 1
         widest = max(shape.vocab if run.engine == "litgpt" else 0, shape.intermediate) * shape.hidden
-        formula = f"2 B x largest matrix {widest}"
+        formula = f"{copies} x 2 B x largest matrix {widest}"
         yield Term.within(
             "dequantized",
-            2.0 * widest,
+            copies * 2.0 * widest,
             0.3,
             formula=formula,
             source="bitsandbytes dequantizes a whole matrix for its product",

@@ -25,6 +25,8 @@ RECIPES = {
     ("torchtune", "checkpointing"): "full",
     ("torchtune", "logits"): "chunked",
     ("litgpt", "grad_accum"): "8",
+    # Rows without a version are of the first Qwen and GLM releases, in 2023.
+    ("transformers", "engine_version"): "4.31",
 }
 WEIGHT_FORMATS = {"int4": "gptq-int4"}
 TRAINED_WHOLE = "(full)"
@@ -141,11 +143,11 @@ def serving_run(cells: Mapping[str, str]) -> ServingRun:
     return ServingRun(
         shape=shape(cells),
         engine=cast(Any, SERVING_ENGINES.get(cells["engine"], cells["engine"])),
-        engine_version=cells["engine_version"],
+        engine_version=_known(cells, "engine_version", ""),
         layout=_layout(cells),
         concurrency=_whole(cells, "batch") or 1,
         prompt_tokens=_whole(cells, "input_tokens") or 0,
-        output_tokens=_whole(cells, "output_tokens") or 0,
+        output_tokens=_whole(cells, "output_tokens") or _reserved_tokens(cells),
         weight_format=_weight_format(cells),
         compute_dtype=cast(Any, cells["compute_dtype"]),
         kv_dtype=cast(Any, cells["kv_dtype"] or cells["compute_dtype"]),
@@ -156,6 +158,11 @@ def serving_run(cells: Mapping[str, str]) -> ServingRun:
         cuda_graphs="enforce_eager" not in cells["engine_args"],
         engine_options=_options(cells),
     )
+
+
+def _reserved_tokens(cells: Mapping[str, str]) -> int:
+    """torchtune allocates its cache for the model's whole context; others that do not say generated next to nothing."""
+    return shape(cells).max_positions if cells["engine"] == "torchtune" else 0
 
 
 def shape(cells: Mapping[str, str]) -> ModelShape:
