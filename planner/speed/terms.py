@@ -1,0 +1,72 @@
+"""A time is a sum of named terms, each with its formula, its source and how far off it may be; and the constants that they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A figure that does not follow from the shape. `spread` is the uncertainty to either side as a part of it; `engine` with its version."""
+
+    value: float
+    spread: float
+    meaning: str
+    source: str
+    engine: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTerm:
+    """`expected` seconds between `low` and `high` that add to the whole; `hidden` seconds more run beside other terms and cost nothing."""
+
+    key: str
+    expected: float
+    low: float
+    high: float
+    formula: str
+    source: str
+    hidden: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeEstimate:
+    """Seconds as a sum of terms."""
+
+    terms: tuple[TimeTerm, ...]
+
+    @property
+    def expected(self) -> float:
+        return sum(term.expected for term in self.terms)
+
+    @property
+    def low(self) -> float:
+        return sum(term.low for term in self.terms)
+
+    @property
+    def high(self) -> float:
+        return sum(term.high for term in self.terms)
+
+    def term(self, key: str) -> TimeTerm:
+        """Raises KeyError for a term that the estimate does not have."""
+        return {term.key: term for term in self.terms}[key]
+
+
+def time_term(key: str, seconds: float, spread: float, *, formula: str, source: str, hidden: float = 0.0) -> TimeTerm:
+    """`spread`: the uncertainty to either side, as a part of the seconds; the low end divides by it, so that it stays above zero."""
+    return TimeTerm(key, seconds, seconds / (1 + spread), seconds * (1 + spread), formula, source, hidden)
+
+
+def joined(key: str, terms: Iterable[TimeTerm], *, formula: str, source: str) -> TimeTerm:
+    """Several terms as one."""
+    parts = tuple(terms)
+    return TimeTerm(
+        key,
+        sum(part.expected for part in parts),
+        sum(part.low for part in parts),
+        sum(part.high for part in parts),
+        formula,
+        source,
+        sum(part.hidden for part in parts),
+    )
