@@ -21,6 +21,12 @@ app.conf.beat_schedule = {
     "telemetry.roll_up": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
     # Before the day's first readers, after the last samples of yesterday that came on time.
     "telemetry.sort_closed_days": {"task": "telemetry.sort_closed_days", "schedule": crontab(hour="1", minute="37")},
+    # Nothing to do while RAW_HISTORY_DAYS is 0.
+    "telemetry.pack_old_days": {
+        "task": "telemetry.pack_old_days",
+        "schedule": crontab(minute="29"),
+        "options": {"expires": 3_000},
+    },
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.prune_observations": {

@@ -49,6 +49,12 @@ POLLS_AT_ONCE = env_int("POLLS_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
 LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 # How long readings are kept: as they came (two days at least, because that late ones are accepted), in 5 minutes, in 1 hour (13 months).
 RAW_RETENTION_DAYS = env_int("RAW_RETENTION_DAYS", 2, low=2, high=366)
+# 0: samples are not packed when their day is dropped.
+RAW_HISTORY_DAYS = env_int("RAW_HISTORY_DAYS", 0, low=0, high=3_660)
+if 0 < RAW_HISTORY_DAYS <= RAW_RETENTION_DAYS:
+    raise ImproperlyConfigured(
+        f"RAW_HISTORY_DAYS is {RAW_HISTORY_DAYS}; write 0, or more days than RAW_RETENTION_DAYS ({RAW_RETENTION_DAYS})."
+    )
 ROLLUP_5MIN_RETENTION_DAYS = env_int("ROLLUP_5MIN_RETENTION_DAYS", 90, low=7, high=3_660)
 ROLLUP_1H_RETENTION_DAYS = env_int("ROLLUP_1H_RETENTION_DAYS", 396, low=31, high=3_660)
 # Which engine keeps readings (fleet/telemetry/store).

@@ -5,5 +5,6 @@ from __future__ import annotations
 from fleet.inventory.models import *  # noqa: F403
 from fleet.teams.models import *  # noqa: F403
 from fleet.telemetry.models import *  # noqa: F403
+from fleet.telemetry.packed.models import *  # noqa: F403
 from fleet.telemetry.rollups.fleet_models import *  # noqa: F403
 from fleet.telemetry.rollups.models import *  # noqa: F403

@@ -68,7 +68,8 @@ def kept_history(
 
 def state_history(*, machines: Sequence[MachineView], since: datetime, until: datetime, max_points: int) -> History:
     """A constant number of queries, however many machines."""
-    if choose_resolution(since=since, until=until, now=timezone.now()) == RAW:
+    owners = sum(len(view.tiles) for view in machines)
+    if choose_resolution(since=since, until=until, now=timezone.now(), owners=owners) == RAW:
         return _from_samples(machines, since=since, until=until, max_points=max_points)
     return _from_seconds(machines, since=since, until=until, max_points=max_points)
 

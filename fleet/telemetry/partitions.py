@@ -1,7 +1,7 @@
 """Partitions of samples (a day each) and rollups (a week, a month): there before they are needed, dropped when settings say so.
 
 Samples of two days back are still accepted, and there are always two days ahead, so that no midnight finds ingest without a partition.
-A period of samples is dropped only when it is rolled up. The SQL is shared by the synchronous callers (command, beat, migrations) and by
+A period of samples is dropped only when it is rolled up and, where history is kept, packed. The SQL is shared by the synchronous callers (command, beat, migrations) and by
 ingest, which repairs a missing day itself.
 """
 
@@ -60,6 +60,7 @@ class Table:
 
     @property
     def kept(self) -> timedelta:
+        """Zero: for ever."""
         return timedelta(days=getattr(settings, self.setting))
 
 
@@ -79,8 +80,14 @@ SPECS = (
     Table("gpu_rollup_1h", "bucket_at", "gpu_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
     Table("host_rollup_1h", "bucket_at", "instance_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
 )
-TABLES = tuple(table.name for table in SPECS)
-_BY_LENGTH = sorted(SPECS, key=lambda table: -len(table.name))
+# Their partitions are made when there is something to pack (packed/pack.py).
+PACKED = (
+    Table("gpu_hour", "hour_at", "gpu_id", _week, "RAW_HISTORY_DAYS"),
+    Table("host_hour", "hour_at", "instance_id", _week, "RAW_HISTORY_DAYS"),
+)
+ALL = (*SPECS, *PACKED)
+TABLES = tuple(table.name for table in ALL)
+_BY_LENGTH = sorted(ALL, key=lambda table: -len(table.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,14 @@ def ensure_partitions(*, now: datetime, since: datetime | None = None, tables: S
             cursor.execute(statement)
 
 
+def ensure_partition(partition: Partition) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(TAKE_LOCK, [LOCK_KEY])
+        if partition not in existing_partitions():
+            cursor.execute(create_like(partition, partition.name))
+            cursor.execute(attach(partition, partition.name))
+
+
 def are_partitioned() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_class WHERE relname = ANY(%s) AND relkind = 'p'", [list(TABLES)])
@@ -178,12 +193,15 @@ def are_partitioned() -> bool:
 
 def drop_old_partitions(*, now: datetime) -> list[str]:
     """Drop the periods whose last moment is too old to be kept, samples only where they are rolled up. Returns the names of the dropped."""
-    rolled = _rolled_until()
-    old = [one for one in existing_partitions() if one.ends_at <= now - DROP_GRACE - one.table.kept]
-    return [one.name for one in old if _drop(one, rolled)]
+    rolled = rolled_until()
+    return [one.name for one in partitions_past_keeping(now=now) if _drop(one, rolled)]
 
 
-def _rolled_until() -> datetime | None:
+def partitions_past_keeping(*, now: datetime) -> list[Partition]:
+    return [one for one in existing_partitions() if one.table.kept and one.ends_at <= now - DROP_GRACE - one.table.kept]
+
+
+def rolled_until() -> datetime | None:
     """Before this, nothing of the samples is missing from any rollup; None: they were never rolled up."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -195,7 +213,7 @@ def _rolled_until() -> datetime | None:
     return row[0] if row else None
 
 
-def _holds_rows(partition: Partition) -> bool:
+def holds_rows(partition: Partition) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(sql.SQL("SELECT EXISTS (SELECT FROM {})").format(sql.Identifier(partition.name)))
         return bool(cursor.fetchone() == (True,))
@@ -213,9 +231,18 @@ def _drop(partition: Partition, rolled: datetime | None) -> bool:
         # Another process may have dropped it meanwhile.
         if partition not in existing_partitions():
             return False
-        is_rolled = partition.table not in SAMPLES or (rolled is not None and partition.ends_at <= rolled)
-        if not is_rolled and _holds_rows(partition):
-            return False
         cursor.execute(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'")
+        if not _may_lose_rows(partition, rolled):
+            # Whoever still wrote to so old a day would do it before the look or find the day gone.
+            cursor.execute(sql.SQL("LOCK TABLE {} IN SHARE MODE").format(sql.Identifier(partition.name)))
+            if holds_rows(partition):
+                return False
         cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(partition.name)))
     return True
+
+
+def _may_lose_rows(partition: Partition, rolled: datetime | None) -> bool:
+    """Packing empties a day of samples; until it has, a day has something that is nowhere else."""
+    if partition.table not in SAMPLES:
+        return True
+    return not settings.RAW_HISTORY_DAYS and rolled is not None and partition.ends_at <= rolled

@@ -61,7 +61,7 @@ def gpu_series(
 ) -> Series:
     """Raises ValueError for a field that is no column of GpuReading, for an empty span, and for fewer than two points."""
     asked = Asked(GPUS, gpu_ids, fields, statistic)
-    return _series(asked, _span(since, until, max_points, _machines_of(gpu_ids)))
+    return _series(asked, _span(since, until, max_points, _machines_of(gpu_ids), len(gpu_ids)))
 
 
 def host_series(
@@ -75,7 +75,7 @@ def host_series(
 ) -> Series:
     """Raises ValueError for a field that is no column of HostReading, for an empty span, and for fewer than two points."""
     asked = Asked(HOSTS, instance_ids, fields, statistic)
-    return _series(asked, _span(since, until, max_points, instance_ids))
+    return _series(asked, _span(since, until, max_points, instance_ids, len(instance_ids)))
 
 
 def merged_gpu_series(
@@ -89,16 +89,22 @@ def merged_gpu_series(
 ) -> Series:
     """All these GPUs as one, under the key TOGETHER: the mean, the lowest or the highest of what any of them read."""
     asked = Asked(GPUS, gpu_ids, fields, statistic, together=True)
-    return _series(asked, _span(since, until, max_points, _machines_of(gpu_ids)))
+    return _series(asked, _span(since, until, max_points, _machines_of(gpu_ids), len(gpu_ids)))
 
 
 def _machines_of(gpu_ids: Sequence[int]) -> list[int]:
     return list(GPU.objects.filter(pk__in=gpu_ids).values_list("instance_id", flat=True))
 
 
-def _span(since: datetime, until: datetime, max_points: int, instance_ids: Sequence[int]) -> Span:
-    interval = slowest_interval(instance_ids)
-    return span_of(since=since, until=until, now=timezone.now(), max_points=max_points, interval_seconds=interval)
+def _span(since: datetime, until: datetime, max_points: int, instance_ids: Sequence[int], owners: int) -> Span:
+    return span_of(
+        since=since,
+        until=until,
+        now=timezone.now(),
+        max_points=max_points,
+        interval_seconds=slowest_interval(instance_ids),
+        owners=owners,
+    )
 
 
 def _series(asked: Asked, span: Span) -> Series:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 
+from fleet.telemetry.packed.read import samples_are_kept
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, HOUR, RAW, Resolution
 from fleet.telemetry.rollups.models import RollupProgress
 
@@ -21,10 +22,13 @@ INTERVALS_PER_BUCKET = 2
 FEWEST_POINTS = 2
 
 
-def choose_resolution(*, since: datetime, until: datetime, now: datetime) -> Resolution:
-    """By the length of the span, and by what is still kept of its beginning."""
+def choose_resolution(*, since: datetime, until: datetime, now: datetime, owners: int = 1) -> Resolution:
+    """By the length of the span, and by what is still kept of its beginning. `owners`: how many GPUs or machines are asked for."""
     length = until - since
-    if length <= LONGEST_RAW and since >= now - timedelta(days=settings.RAW_RETENTION_DAYS):
+    if length <= LONGEST_RAW and (
+        since >= now - timedelta(days=settings.RAW_RETENTION_DAYS)
+        or samples_are_kept(since=since, until=until, owners=owners)
+    ):
         return RAW
     if length <= LONGEST_FIVE_MINUTES and since >= now - timedelta(days=settings.ROLLUP_5MIN_RETENTION_DAYS):
         return FIVE_MINUTES
@@ -64,14 +68,16 @@ class Span:
         return datetime.fromtimestamp((self.first + number) * self.bucket, UTC)
 
 
-def span_of(*, since: datetime, until: datetime, now: datetime, max_points: int, interval_seconds: int) -> Span:
+def span_of(
+    *, since: datetime, until: datetime, now: datetime, max_points: int, interval_seconds: int, owners: int = 1
+) -> Span:
     """Raises ValueError for an empty span, and for fewer points than two."""
     seconds = (until - since).total_seconds()
     if seconds <= 0:
         raise ValueError("until must be later than since")
     if max_points < FEWEST_POINTS:
         raise ValueError(f"max_points must be {FEWEST_POINTS} at least")
-    resolution = choose_resolution(since=since, until=until, now=now)
+    resolution = choose_resolution(since=since, until=until, now=now, owners=owners)
     bucket = bucket_size(
         span_seconds=seconds, max_points=max_points, interval_seconds=interval_seconds, resolution=resolution
     )

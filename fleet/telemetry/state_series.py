@@ -34,7 +34,14 @@ def state_series(*, gpu_ids: Sequence[int], since: datetime, until: datetime, ma
     The time that is not rolled up yet is told by its samples alone: silence in it is not counted as any state.
     """
     interval = slowest_interval(list(GPU.objects.filter(pk__in=gpu_ids).values_list("instance_id", flat=True)))
-    span = span_of(since=since, until=until, now=timezone.now(), max_points=max_points, interval_seconds=interval)
+    span = span_of(
+        since=since,
+        until=until,
+        now=timezone.now(),
+        max_points=max_points,
+        interval_seconds=interval,
+        owners=len(gpu_ids),
+    )
     store = current_store()
     seconds: dict[int, list[Seconds | None]] = {pk: [None] * span.count for pk in gpu_ids}
     for pk, number, *parts in store.state_seconds(gpu_ids, span, interval_seconds=interval):

@@ -5,6 +5,7 @@ import uuid
 from celery import shared_task
 from django.utils import timezone
 
+from fleet.telemetry.packed.pack import pack_old_days
 from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 from fleet.telemetry.retention import prune_records
 from fleet.telemetry.rollups.sort import sort_closed_days
@@ -13,6 +14,8 @@ from fleet.telemetry.scrape.plan import CLAIM, claim_due
 from fleet.telemetry.scrape.run import scrape_claim
 from fleet.telemetry.store import current_store
 
+# Less than the hour between two runs.
+PACK_SECONDS = 2_700.0
 # Less than the interval between two runs: a backlog must not hold a worker for long.
 ROLL_UP_SECONDS = 45.0
 
@@ -39,6 +42,13 @@ def roll_up_samples() -> None:
 @shared_task(name="telemetry.sort_closed_days", soft_time_limit=3_300, time_limit=3_400)
 def sort_days() -> None:
     sort_closed_days(now=timezone.now())
+
+
+@shared_task(name="telemetry.pack_old_days", soft_time_limit=3_300, time_limit=3_400)
+def pack_days() -> None:
+    """Before old days are dropped, and with them dropped at once where they are empty then."""
+    pack_old_days(now=timezone.now(), budget_seconds=PACK_SECONDS)
+    drop_old_partitions(now=timezone.now())
 
 
 @shared_task(name="telemetry.dispatch_scrapes")

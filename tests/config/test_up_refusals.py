@@ -24,6 +24,12 @@ def test_a_port_that_is_no_port_is_refused():
     assert "RACKRENT_PORT is 0; it must lie between 1 and 65535." in done.stderr
 
 
+def test_history_that_would_end_before_samples_do_is_refused():
+    done = up(RACKRENT_PORT="8400", RAW_HISTORY_DAYS="2")
+    assert done.returncode == 1
+    assert "RAW_HISTORY_DAYS is 2; write 0, or more days than RAW_RETENTION_DAYS (2)." in done.stderr
+
+
 @pytest.fixture
 def free_port(unused_tcp_port: int) -> str:
     return str(unused_tcp_port)

@@ -12,7 +12,13 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
 from fleet.formats import bytes_text, duration_text, number_text
-from fleet.telemetry.rollups.status import PartitionStatus, RollupStatus, TableStatus, telemetry_status
+from fleet.telemetry.rollups.status import (
+    PartitionStatus,
+    RollupStatus,
+    TableStatus,
+    TelemetryStatus,
+    telemetry_status,
+)
 
 
 class Command(BaseCommand):
@@ -30,12 +36,15 @@ class Command(BaseCommand):
             self._show_table(table)
         for rollup in status.rollups:
             self.stdout.write(_rollup_line(rollup))
+        self.stdout.write(_history_line(status))
         shares = (("GPUs", status.gpu_coverage), ("machines", status.host_coverage))
         words = ", ".join(f"{name} {_percent(share)}" for name, share in shares)
         self.stdout.write(f"samples that came in the last 24 h: {words}")
 
     def _show_table(self, table: TableStatus) -> None:
         count = len(table.partitions)
+        if not table.kept_days and not count:
+            return
         self.stdout.write(
             f"{table.name}: {bytes_text(table.bytes)} in {count} partitions, kept for {table.kept_days} days"
         )
@@ -55,6 +64,18 @@ def _rollup_line(rollup: RollupStatus) -> str:
     late = f", {rollup.late_buckets} late to be rolled again" if rollup.late_buckets else ""
     until = f"{rollup.rolled_until:%Y-%m-%d %H:%M} UTC"
     return f"rollups of {rollup.resolution}: until {until}, {duration_text(rollup.lag_seconds)} ago{late}"
+
+
+def _history_line(status: TelemetryStatus) -> str:
+    history = status.history
+    sizes = {table.name: table.bytes for table in status.tables}
+    kinds = (("GPU", history.gpu_samples, sizes["gpu_hour"]), ("machine", history.host_samples, sizes["host_hour"]))
+    held = ", ".join(
+        f"{samples:,} samples of {name}s at {size / samples:.1f} B each" for name, samples, size in kinds if samples
+    )
+    kept = f"kept for {history.kept_days} days" if history.kept_days else "off (RAW_HISTORY_DAYS)"
+    waiting = f"; {', '.join(history.waiting)} to be packed" if history.waiting else ""
+    return f"packed history: {kept}{'; ' if held else ''}{held}{waiting}"
 
 
 def _percent(share: float | None) -> str:

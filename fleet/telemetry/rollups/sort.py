@@ -29,10 +29,10 @@ def sort_closed_days(*, now: datetime) -> list[str]:
     """Rewrite every closed day that is not sorted yet; one that readers keep busy stays as it is until the next run."""
     done = []
     for day in existing_partitions():
-        if day.table not in SAMPLES or day.ends_at + CLOSED_AFTER > now or _is_sorted(day):
+        if day.table not in SAMPLES or day.ends_at + CLOSED_AFTER > now or is_sorted(day):
             continue
         try:
-            if _sort(day):
+            if sort_day(day):
                 done.append(day.name)
         except DatabaseError as error:
             # Readers kept it busy, or it was dropped meanwhile.
@@ -40,13 +40,14 @@ def sort_closed_days(*, now: datetime) -> list[str]:
     return done
 
 
-def _is_sorted(day: Partition) -> bool:
+def is_sorted(day: Partition) -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT obj_description(%s::regclass, 'pg_class')", [day.name])
         return bool(cursor.fetchone() == (SORTED,))
 
 
-def _sort(day: Partition) -> bool:
+def sort_day(day: Partition) -> bool:
+    """False: late samples are being rolled up, which has to end first."""
     with transaction.atomic():
         if not try_lock(LATE_LOCK):
             return False

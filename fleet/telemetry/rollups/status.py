@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection
-from django.db.models import Avg
+from django.db.models import Avg, Sum
 
-from fleet.telemetry.partitions import SPECS, existing_partitions
+from fleet.telemetry.packed.models import GpuHour, HostHour
+from fleet.telemetry.packed.pack import days_to_pack
+from fleet.telemetry.partitions import ALL, existing_partitions
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, ROLLUPS
 from fleet.telemetry.rollups.models import GpuRollupFiveMinutes, HostRollupFiveMinutes, LateBucket, RollupProgress
 
@@ -48,12 +51,23 @@ class RollupStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryStatus:
+    """`kept_days` 0: no history is made. `waiting`: days that have to be packed before they are dropped. Packed samples in all, by kind."""
+
+    kept_days: int
+    waiting: list[str]
+    gpu_samples: int
+    host_samples: int
+
+
+@dataclass(frozen=True, slots=True)
 class TelemetryStatus:
     """`…_coverage`: share (0-1) of the expected samples that came in the last 24 h, None without rollups."""
 
     at: datetime
     tables: list[TableStatus]
     rollups: list[RollupStatus]
+    history: HistoryStatus
     gpu_coverage: float | None
     host_coverage: float | None
 
@@ -74,8 +88,18 @@ def telemetry_status(*, now: datetime) -> TelemetryStatus:
         now,
         _tables(),
         rollups,
+        _history(now),
         GpuRollupFiveMinutes.objects.filter(**recent).aggregate(share=Avg("coverage"))["share"],
         HostRollupFiveMinutes.objects.filter(**recent).aggregate(share=Avg("coverage"))["share"],
+    )
+
+
+def _history(now: datetime) -> HistoryStatus:
+    return HistoryStatus(
+        settings.RAW_HISTORY_DAYS,
+        [day.name for day in days_to_pack(now=now)],
+        GpuHour.objects.aggregate(samples=Sum("samples"))["samples"] or 0,
+        HostHour.objects.aggregate(samples=Sum("samples"))["samples"] or 0,
     )
 
 
@@ -92,7 +116,7 @@ def _tables() -> list[TableStatus]:
                 if one.table == table and one.name in sizes
             ],
         )
-        for table in SPECS
+        for table in ALL
     ]
 
 
@@ -102,6 +126,6 @@ def _sizes() -> dict[str, tuple[int | None, int]]:
             "SELECT child.relname, CASE WHEN child.reltuples < 0 THEN NULL ELSE child.reltuples::bigint END, "
             "pg_total_relation_size(child.oid) FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid "
             "JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relname = ANY(%s)",
-            [[table.name for table in SPECS]],
+            [[table.name for table in ALL]],
         )
         return {name: (rows, size) for name, rows, size in cursor.fetchall()}

@@ -11,6 +11,7 @@ from psycopg import sql
 from fleet.telemetry.rollups.columns import BITS, PERCENTILE, RAW
 from fleet.telemetry.spans import Segment, Span, segments_of
 from fleet.telemetry.store.base import TOGETHER, Asked, Statistic
+from fleet.telemetry.store.postgresql_tables import tables_of
 
 # Binned as integers and only then turned into a number: extracting the epoch of every row would cost more than the rest.
 _PART = """
@@ -30,7 +31,11 @@ def figures(asked: Asked, span: Span) -> list[tuple[Any, ...]]:
     query = sql.SQL(_ALL).format(
         seconds=sql.Literal(span.bucket),
         finals=sql.SQL(", ").join(finals),
-        parts=sql.SQL(" UNION ALL ").join(_part(asked, span, segment) for segment in segments_of(span)),
+        parts=sql.SQL(" UNION ALL ").join(
+            _part(asked, span, segment, table)
+            for segment in segments_of(span)
+            for table in tables_of(segment, asked.source.kind, asked.source.key, asked.ids, asked.fields)
+        ),
     )
     with connection.cursor() as cursor:
         cursor.execute(query)
@@ -42,15 +47,15 @@ def _key(asked: Asked) -> sql.Composable:
     return sql.SQL(str(TOGETHER)) if asked.together else sql.Identifier(asked.source.key)
 
 
-def _part(asked: Asked, span: Span, segment: Segment) -> sql.Composed:
-    is_raw, kind = segment.resolution == RAW, asked.source.kind
+def _part(asked: Asked, span: Span, segment: Segment, table: sql.Composable) -> sql.Composed:
+    is_raw = segment.resolution == RAW
     partial = _of_samples if is_raw else _of_rollups
     return sql.SQL(_PART).format(
         key=_key(asked),
         id=sql.Identifier(asked.source.key),
         bucket=sql.SQL("make_interval(secs => {})").format(sql.Literal(span.bucket)),
         column=sql.Identifier("sampled_at" if is_raw else "bucket_at"),
-        table=sql.Identifier(f"{kind}_sample" if is_raw else f"{kind}_rollup_{segment.resolution.name}"),
+        table=table,
         ids=sql.Literal(list(asked.ids)),
         since=sql.Literal(segment.since),
         until=sql.Literal(segment.until),

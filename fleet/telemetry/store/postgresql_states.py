@@ -12,6 +12,7 @@ from fleet.states import GpuState
 from fleet.telemetry.rollups.columns import RAW
 from fleet.telemetry.spans import Segment, Span, segments_of
 from fleet.telemetry.state_codes import SECONDS_COLUMNS, STATE_CODES
+from fleet.telemetry.store.postgresql_tables import tables_of
 
 _PART = """
 SELECT gpu_id, {column} AS at, {seconds} FROM {table}
@@ -26,7 +27,11 @@ FROM ({parts}) parts GROUP BY gpu_id, bucket
 def state_seconds(gpu_ids: Sequence[int], span: Span, *, interval_seconds: int) -> list[tuple[Any, ...]]:
     if not gpu_ids:
         return []
-    parts = (_part(gpu_ids, segment, interval_seconds) for segment in segments_of(span))
+    parts = (
+        _part(gpu_ids, segment, interval_seconds, table)
+        for segment in segments_of(span)
+        for table in tables_of(segment, "gpu", "gpu_id", gpu_ids, ["state"])
+    )
     query = sql.SQL(_ALL).format(
         bucket=sql.Literal(span.bucket),
         sums=sql.SQL(", ").join(sql.SQL("sum({})").format(sql.Identifier(name)) for name in SECONDS_COLUMNS.values()),
@@ -38,12 +43,12 @@ def state_seconds(gpu_ids: Sequence[int], span: Span, *, interval_seconds: int) 
     return rows
 
 
-def _part(gpu_ids: Sequence[int], segment: Segment, interval: int) -> sql.Composed:
+def _part(gpu_ids: Sequence[int], segment: Segment, interval: int, table: sql.Composable) -> sql.Composed:
     is_raw = segment.resolution == RAW
     seconds = (_of_sample(state, interval) if is_raw else sql.Identifier(SECONDS_COLUMNS[state]) for state in GpuState)
     return sql.SQL(_PART).format(
         column=sql.Identifier("sampled_at" if is_raw else "bucket_at"),
-        table=sql.Identifier("gpu_sample" if is_raw else f"gpu_rollup_{segment.resolution.name}"),
+        table=table,
         ids=sql.Literal(list(gpu_ids)),
         since=sql.Literal(segment.since),
         until=sql.Literal(segment.until),

@@ -55,6 +55,7 @@ def test_the_span_chooses_the_table(span, resolution):
     assert choose_resolution(since=NOON - span, until=NOON, now=NOON) == resolution
 
 
+@pytest.mark.django_db
 def test_what_is_kept_of_its_beginning_chooses_too():
     assert choose_resolution(since=NOON - 3 * DAYS, until=NOON - 3 * DAYS + HOURS, now=NOON) == FIVE_MINUTES
     assert choose_resolution(since=NOON - 91 * DAYS, until=NOON - 91 * DAYS + HOURS, now=NOON) == HOUR

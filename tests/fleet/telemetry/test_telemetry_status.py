@@ -8,18 +8,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import call_command
 
+from fleet.telemetry.models import HostSample
+from fleet.telemetry.packed.pack import pack_old_days
 from fleet.telemetry.partitions import ensure_partitions
 from fleet.telemetry.rollups.models import LateBucket
 from fleet.telemetry.rollups.roll import roll_up
 from tests.fleet.telemetry.rolling import reporting, store, store_host
+from tests.fleet.telemetry.test_partitions import rolled_until
 
 NOON = datetime(2031, 3, 14, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def show(db, capsys, time_machine):
-    def run(*arguments: str) -> str:
-        time_machine.move_to(NOON, tick=False)
+    def run(*arguments: str, at: datetime = NOON) -> str:
+        time_machine.move_to(at, tick=False)
         call_command("telemetry_status", *arguments)
         return str(capsys.readouterr().out)
 
@@ -62,6 +65,31 @@ def test_programs_read_the_same(show, measured):
         ("1h", 3600.0, 0),
     ]
     assert status["gpu_coverage"] == pytest.approx(6 / 13)
+
+
+def test_it_says_that_no_history_is_made(show, measured):
+    text = show()
+    assert "packed history: off (RAW_HISTORY_DAYS)\n" in text
+    assert "gpu_hour" not in text
+
+
+def test_it_shows_what_is_packed_and_what_waits(show, measured, settings):
+    settings.RAW_HISTORY_DAYS = 400
+    rolled_until(NOON + timedelta(days=3))
+    LateBucket.objects.all().delete()
+    pack_old_days(now=NOON + timedelta(days=3))
+    HostSample.objects.create(instance=measured, sampled_at=NOON - timedelta(hours=1))
+    text = show(at=NOON + timedelta(days=3))
+    assert "gpu_hour_20310310" in text
+    assert "packed history: kept for 400 days; 180 samples of GPUs at " in text
+    assert text.rstrip().splitlines()[-2].endswith("; host_sample_20310314 to be packed")
+    history = json.loads(show("--json", at=NOON + timedelta(days=3)))["history"]
+    assert history == {
+        "kept_days": 400,
+        "waiting": ["host_sample_20310314"],
+        "gpu_samples": 180,
+        "host_samples": 360,
+    }
 
 
 def test_before_the_first_rollup_nothing_is_made_up(show):
