@@ -18,6 +18,7 @@ django = get_asgi_application()
 
 from config.checks import refuse_unsafe_settings  # noqa: E402
 from config.health import healthz  # noqa: E402
+from config.metrics.page import metrics  # noqa: E402
 from config.origin import SameOrigin  # noqa: E402
 from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
 from fleet.telemetry.consumers import LiveConsumer  # noqa: E402
@@ -65,4 +66,4 @@ async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
 sockets = URLRouter([path("ws/live/", LiveConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
 websocket = SameOrigin(AuthMiddlewareStack(sockets))
 pages = ProtocolTypeRouter({"http": django, "websocket": websocket})
-application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz}, pages)))
+application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz, "/metrics": metrics}, pages)))

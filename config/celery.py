@@ -7,6 +7,8 @@ import os
 from celery import Celery
 from celery.schedules import crontab
 
+from config import task_meters  # noqa: F401  # listens to what tasks do
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("rackrent")

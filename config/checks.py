@@ -19,6 +19,7 @@ from config.reach import is_loopback
 from fleet.guard import Guard
 from fleet.inventory.reach import reach_problem
 
+METRICS_TOKEN_MIN_LENGTH = 24
 SECRET_KEY_MIN_LENGTH, SECRET_KEY_MIN_DISTINCT = 50, 5
 NEW_SECRET_KEY = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(48))", and keep it in SECRET_KEY or SECRET_KEY_FILE.'  # noqa: S105  # the way to one
 NEW_CREDENTIAL_KEY = (
@@ -127,6 +128,18 @@ def check_broker(**_: object) -> Iterator[CheckMessage]:
 def check_deadman_url(**_: object) -> Iterator[CheckMessage]:
     if settings.DEADMAN_URL and urlsplit(settings.DEADMAN_URL).scheme not in {"http", "https"}:
         yield Error("DEADMAN_URL is no http:// or https:// address.", id="rackrent.E010")
+
+
+@register(Tags.security)
+def check_metrics_token(**_: object) -> Iterator[CheckMessage]:
+    token = settings.METRICS_TOKEN
+    if token and (len(token) < METRICS_TOKEN_MIN_LENGTH or not token.isascii() or any(map(str.isspace, token))):
+        hint = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+        yield Error(
+            f"METRICS_TOKEN is shorter than {METRICS_TOKEN_MIN_LENGTH} characters, or has a space in it.",
+            hint=hint,
+            id="rackrent.E018",
+        )
 
 
 @register(Tags.security)

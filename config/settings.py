@@ -40,6 +40,8 @@ WEB_URL = env_str("WEB_URL", own_url(bind_host=RACKRENT_HOST, port=RACKRENT_PORT
 # Where people and rented machines reach it; "" = only this machine does.
 PUBLIC_URL = env_str("PUBLIC_URL").rstrip("/")
 DEADMAN_URL = env_secret("DEADMAN_URL")
+# Opens /metrics; "" = closed to everybody.
+METRICS_TOKEN = env_secret("METRICS_TOKEN")
 # Of the first start only, which makes the first admin.
 RACKRENT_ADMIN_PASSWORD = env_secret("RACKRENT_ADMIN_PASSWORD")
 WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)

@@ -22,6 +22,7 @@ from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import read_listing
 from fleet.inventory.models import ProviderAccount
 from fleet.inventory.reconcile import Changes, apply_listing
+from fleet.meters import meters
 from fleet.providers.base import Capability
 from fleet.providers.errors import Invalid, ProviderError, RateLimited
 from fleet.providers.registry import adapters
@@ -87,7 +88,10 @@ def poll_account(*, account: ProviderAccount, now: datetime) -> PollOutcome:
         listing = read_listing(adapter, timeout_seconds=settings.POLL_TIMEOUT_SECONDS)
         changes = apply_listing(account=account, listing=listing, rule_version=adapter.rule_version, now=now)
     except Exception as error:  # noqa: BLE001 - an adapter with a bug must back off like any other; the bug is logged
-        return failed(account, as_provider_error(error, account), now=now)
+        provider_error = as_provider_error(error, account)
+        meters.count("provider_polls", provider=account.kind, result=provider_error.kind)
+        return failed(account, provider_error, now=now)
+    meters.count("provider_polls", provider=account.kind, result="overtaken" if changes is None else "ok")
     if changes is not None:
         finish(account, now=now)
     return PollOutcome(changes=changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import Annotated, Any
+from weakref import WeakSet
 
 import msgspec
 from channels.db import database_sync_to_async
@@ -12,6 +13,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 from msgspec import Meta
 
+from fleet.meters import meters
 from fleet.teams.access import membership_in, session_still_valid, user_group
 from fleet.telemetry.live import group_name, machines_of
 
@@ -41,6 +43,11 @@ _decode = msgspec.json.Decoder(Request).decode
 _encode = msgspec.json.Encoder().encode
 
 
+# Weak, so that a connection that ended without saying so does not count for ever.
+OPEN: WeakSet[LiveConsumer] = WeakSet()
+meters.show("websocket_clients", lambda: len(OPEN))
+
+
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         self.wish: Wish | None = None
@@ -48,6 +55,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.unsent: deque[str] = deque()
         self.news = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
+        OPEN.add(self)
         user = self.scope["user"]
         # Accepted first: a browser learns the reason of a refusal only from the close of an open socket.
         await self.accept()
@@ -58,6 +66,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.tasks = [asyncio.create_task(work) for work in (self._send_news(), self._keep_checking())]
 
     async def disconnect(self, code: int) -> None:
+        OPEN.discard(self)
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

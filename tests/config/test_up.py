@@ -30,6 +30,7 @@ pytestmark = pytest.mark.timeout(400)
 
 PATIENCE_SECONDS = 200.0
 PASSWORD = "correct horse battery"
+METRICS_TOKEN = "correct-horse-battery-staple"
 # What tests set for themselves; a fresh machine has none of it.
 OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL", "CELERY_BROKER_URL", "SECRET_KEY", "CREDENTIAL_KEYS")
 
@@ -40,6 +41,7 @@ class Run:
     def __init__(self, home: Path, port: int, **settings: str) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
         own = {"RACKRENT_DATA_DIR": str(home), "RACKRENT_PORT": str(port), "SANDBOX": "0", "HASHED_STATIC": "0"}
+        own["METRICS_TOKEN"] = METRICS_TOKEN
         self.url = f"http://127.0.0.1:{port}"
         self.lines: list[str] = []
         self.process = subprocess.Popen(
@@ -108,6 +110,7 @@ class Seen:
     refused_here: tuple[int, str]
     refused_elsewhere: tuple[int, str]
     page: str
+    metrics: str
 
 
 def look_at(run: Run, home: Path, port: int) -> Seen:
@@ -116,9 +119,15 @@ def look_at(run: Run, home: Path, port: int) -> Seen:
     other = Path(tempfile.mkdtemp(prefix="rackrent-up-", dir="/var/tmp"))
     other.chmod(0o755)
     try:
-        return Seen(health.json(), recorded(home), refused(home, port), refused(other, port), sign_in(run.url))
+        return Seen(
+            health.json(), recorded(home), refused(home, port), refused(other, port), sign_in(run.url), metrics(run.url)
+        )
     finally:
         shutil.rmtree(other)
+
+
+def metrics(url: str) -> str:
+    return httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}, timeout=30).text
 
 
 def works_since(moment: float, health: httpx.Response | None) -> bool:
@@ -177,6 +186,7 @@ def first(chosen_home: Path, port: int) -> tuple[Run, Seen]:
     try:
         run.wait_until_up()
         run.wait_for(lambda: count(chosen_home, "host_latest") == 1)
+        run.wait_for(lambda: "rackrent_task_runs_total{" in metrics(run.url))
         seen = look_at(run, chosen_home, port)
     except BaseException:
         run.end()
@@ -213,6 +223,17 @@ class TestFirstRun:
 
     def test_there_is_one_process_of_each_kind(self, seen: Seen):
         assert list(seen.children) == ["postgres", "valkey", "web", "agent", "worker", "beat"]
+
+    def test_its_metrics_have_what_every_process_counted(self, seen: Seen):
+        """The web process is asked; tasks ran in a worker's children, and the agent's batches came over the wire."""
+        for line in (
+            r'rackrent_task_runs_total{result="success",task="config.pulse"} [1-9]',
+            r'rackrent_ingest_requests_total{answer="ok",endpoint="samples"} [1-9]',
+            r'rackrent_samples_stored_total{kind="host",source="agent"} [1-9]',
+            r'rackrent_part_up{part="worker"} 1.0',
+            r"rackrent_ingest_pool_connections [1-9]",
+        ):
+            assert re.search(f"^{line}", seen.metrics, re.MULTILINE), seen.metrics
 
     def test_it_says_how_to_sign_in_and_does_not_show_a_chosen_password(self, killed: Run, seen: Seen):
         assert f"Rackrent is up: {killed.url}" in killed.said

@@ -33,7 +33,7 @@ from tests.contracts.prometheus import (
     running_prometheus,
     wait_for,
 )
-from tests.e2e.conftest import Server, server  # noqa: F401  # a fixture
+from tests.e2e.conftest import METRICS_TOKEN, Server, server  # noqa: F401  # a fixture
 from tests.fleet.telemetry.conftest import batch, enrolled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -166,6 +166,23 @@ def test_the_questions_of_the_page_are_answered(prometheus: Prometheus):
     (block,) = re.findall(r"```promql\n(.+?)```", (ROOT / "docs" / "metrics.md").read_text(), re.DOTALL)
     for line in block.splitlines():
         assert prometheus.ask(line.partition("  #")[0]), line
+
+
+def test_our_own_health_is_read_as_the_operators_page_says(rented: None, server: Server, tmp_path: Path):  # noqa: F811
+    file = tmp_path / "health.token"
+    file.write_text(METRICS_TOKEN)
+    own = {
+        "scheme: https": "scheme: http",
+        "scrape_interval: 15s": "scrape_interval: 1s",
+        "/etc/prometheus/rackrent-health.token": str(file),
+        "rackrent.example.org": server.url.removeprefix("http://"),
+    }
+    with running_prometheus(documented_config("operate.md", changes=own), tmp_path) as started:
+        # Counts reach Valkey every few seconds.
+        stored = 'rackrent_samples_stored_total{kind="gpu", source="agent"}'
+        wait_for(lambda: started.ask(f"{stored} >= {GPUS_EACH * len(MACHINES)}"))
+        assert started.ask('up{job="rackrent"} == 1')
+        assert started.ask("rackrent_agents{state='reporting'} == 2")
 
 
 def test_money_comes_through_to_the_last_digit(prometheus: Prometheus):

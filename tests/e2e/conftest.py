@@ -22,6 +22,7 @@ from tests.programs import needs
 from .chromium import CHROMIUM_ARGUMENTS, wait_for_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+METRICS_TOKEN = "a-token-for-the-metrics-of-tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ def server(django_db_setup) -> Iterator[Server]:
         "HASHED_STATIC": "0",
         "ALLOWED_HOSTS": "127.0.0.1",
         "PYTHONPATH": str(ROOT),
+        "METRICS_TOKEN": METRICS_TOKEN,
     }
     words = ["-m", "uvicorn", "config.asgi:application", "--port", str(port), "--log-level", "warning"]
     process = subprocess.Popen([sys.executable, *words], cwd=ROOT, env=environment)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from fleet.meters import meters
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.answers import Send, config_of, send_file, send_json, send_refusal
 from fleet.telemetry.ingest.body import BodyReader, ClientGoneError, Headers, Receive
@@ -33,6 +34,14 @@ Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PREFIXES = ("/ingest/", "/agent/")
 ZIPAPP_PATH, INSTALLER_PATH = "/agent/rackrent-agent.pyz", "/agent/install.sh"
+# Words of our own for what is counted: whoever asks for an address must not make a series.
+ENDPOINTS = {
+    "/ingest/v1/samples": "samples",
+    "/ingest/v1/heartbeat": "heartbeat",
+    "/ingest/v1/enrol": "enrol",
+    ZIPAPP_PATH: "zipapp",
+    INSTALLER_PATH: "installer",
+}
 _BATCHES, _HEARTBEATS, _ENROLMENTS = Reader(Batch), Reader(Heartbeat), Reader(Enrolment)
 
 
@@ -66,15 +75,21 @@ class Ingest:
             await service.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answered = "ok"
         try:
             await self._answer_to(scope)(scope, receive, send)
         except RefusalError as refusal:
+            answered = refusal.code
             await send_refusal(send, refusal)
         except ClientGoneError:
-            return
+            answered = "gone"
         except Exception:
+            answered = "error"
             logger.exception("A request to %s failed", scope["path"])
             await send_refusal(send, UnavailableError("Something is wrong here; the log says what. Try again later."))
+        finally:
+            endpoint = ENDPOINTS.get(scope["path"], "other")
+            meters.count("ingest_requests", endpoint=endpoint, answer=answered)
 
     def _answer_to(self, scope: Scope) -> Answer:
         methods, answer = self._routes.get(scope["path"], ((), None))

@@ -12,6 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.group import Prepared
 from fleet.telemetry.ingest.registry import prepare_machine
+from fleet.telemetry.ingest.tally import count_stored
 from fleet.telemetry.ingest.writer import Writer
 from fleet.telemetry.readings import rows_of
 from fleet.telemetry.sanitise import Decoded, clean
@@ -45,5 +46,6 @@ async def take_batch(
     )
     writer.offer(prepared)
     await prepared.done
+    count_stored(rows, dropped, source="agent")
     counts = (len(rows.gpus), len(rows.hosts), len(rows.events))
     return b'"accepted":{"gpu":%d,"host":%d,"events":%d},"dropped":%b,' % (*counts, _encode(dropped))

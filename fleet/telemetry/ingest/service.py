@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+from fleet.meters import FLUSH_SECONDS, forget_dead_processes, meters
 from fleet.telemetry.ingest.agents import AgentCache
 from fleet.telemetry.ingest.bundle import AgentFiles
 from fleet.telemetry.ingest.database import make_pool, reaching_database
@@ -40,6 +43,7 @@ class Service:
             self.agents.run(),
             self._prepare_days(),
             self._build_agent(),
+            self._report_meters(),
         ):
             self._run(work)
 
@@ -63,6 +67,20 @@ class Service:
         with contextlib.suppress(UnavailableError):
             async with reaching_database(), self.pool.connection() as connection:
                 await ensure_partitions(connection, now=datetime.now(UTC))
+
+    async def _report_meters(self) -> None:
+        """For as long as the server runs; the worker's children have no loop and report after each task."""
+        meters.show("ingest_queued_rows", lambda: self.writer.queued_rows)
+        for name, figure in (("connections", "pool_size"), ("idle", "pool_available"), ("waiting", "requests_waiting")):
+            meters.show(f"ingest_pool_{name}", partial(self._pool_figure, figure))
+        await asyncio.to_thread(forget_dead_processes, now=time.time())
+        while True:
+            await asyncio.to_thread(meters.flush, now=time.time())
+            await asyncio.sleep(FLUSH_SECONDS)
+
+    def _pool_figure(self, name: str) -> int:
+        # The pool leaves out what is 0.
+        return self.pool.get_stats().get(name, 0)
 
     async def _build_agent(self) -> None:
         try:

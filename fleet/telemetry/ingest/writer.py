@@ -48,6 +48,10 @@ class Writer:
         self._queued_rows = 0
         self._arrived = asyncio.Event()
 
+    @property
+    def queued_rows(self) -> int:
+        return self._queued_rows
+
     def offer(self, batch: Prepared) -> None:
         """Raises BusyError, with nothing of the batch kept, while too much is waiting."""
         size = len(batch.rows)

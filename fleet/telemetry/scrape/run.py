@@ -13,6 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.guard import Guard
+from fleet.meters import meters
 from fleet.telemetry.scrape.plan import jobs_of, next_scrape_at
 from fleet.telemetry.scrape.shard import Outcome, read_targets
 
@@ -42,6 +43,8 @@ def scrape_claim(claim: uuid.UUID) -> list[Outcome]:
         return []
     outcomes = asyncio.run(read_targets(jobs, guard=installation_guard()))
     note(outcomes, claim=claim)
+    for outcome in outcomes:
+        meters.count("scrapes", result=outcome.code or "ok")
     return outcomes
 
 

@@ -25,6 +25,7 @@ from fleet.telemetry.ingest.feeder import Feeder
 from fleet.telemetry.ingest.group import Prepared
 from fleet.telemetry.ingest.push import Publisher
 from fleet.telemetry.ingest.registry import know_gpus, take_inventory
+from fleet.telemetry.ingest.tally import count_stored
 from fleet.telemetry.ingest.writer import Writer
 from fleet.telemetry.readings import rows_of
 from fleet.telemetry.sanitise import clean
@@ -152,6 +153,7 @@ class Shard:
             Prepared(agent=feeder, rows=rows, received_at=at, version="", boot_id="", dropped=dropped, done=done)
         )
         await done
+        count_stored(rows, dropped, source="exporter")
 
     async def _learn_gpus(self, machine: Machine, batch: Batch) -> None:
         async with self._inventories:
