@@ -74,6 +74,13 @@ def _add_enrol(commands: argparse._SubParsersAction[argparse.ArgumentParser], fi
     )
     enrol.add_argument("--ca-file", metavar="FILE", help="trust this certificate authority, and no other")
     enrol.add_argument("--allow-http", action="store_true", help="send tokens unencrypted, on a network you trust")
+    enrol.add_argument(
+        "--serving",
+        action="append",
+        metavar="URL",
+        help="read this serving engine's metrics, http://127.0.0.1:PORT/metrics; may be given again (default: engines whose processes run here)",
+    )
+    enrol.add_argument("--no-serving", action="store_true", help="read no serving engines")
     enrol.set_defaults(command=_enrol)
 
 
@@ -118,6 +125,7 @@ def _enrol(options: argparse.Namespace) -> int:
             gpus=gpus.inventory,
             ca_file=options.ca_file,
             allow_http=options.allow_http,
+            serving=[] if options.no_serving else options.serving,
         )
     except (EnrolmentError, TransportError) as error:
         return _refuse(str(error))

@@ -14,6 +14,7 @@ from agent.host.boot import boot_id
 from agent.host.container import container_kind
 from agent.host.environment import environment
 from agent.sender import describe
+from agent.serving.address import parse_address
 from agent.settings import Settings, SettingsError, load_settings
 from agent.transport import Dashboard
 
@@ -37,8 +38,11 @@ def enrol(
     gpus: list[dict[str, object]],
     ca_file: str | None = None,
     allow_http: bool = False,
+    serving: list[str] | None = None,
 ) -> Settings:
-    """Enrol and return the settings to save. Raises EnrolmentError, TransportError, AddressError."""
+    """Enrol and return the settings to save; ``serving`` None keeps what they said. Raises EnrolmentError, TransportError, AddressError, ValueError."""
+    for address in serving or ():
+        parse_address(address)
     facts = environment()
     machine = machine_id(settings_file)
     body = {
@@ -70,7 +74,15 @@ def enrol(
         provider_ids=ids,
         ca_file=os.path.abspath(ca_file) if ca_file else None,
         allow_http=allow_http,
+        serving=_kept_serving(settings_file) if serving is None else serving,
     )
+
+
+def _kept_serving(settings_file: str) -> list[str] | None:
+    try:
+        return load_settings(settings_file).serving
+    except SettingsError:
+        return None
 
 
 def machine_id(settings_file: str, root: str = "/") -> str:

@@ -14,7 +14,7 @@ AGENT_USER=rackrent-agent
 UNIT=/etc/systemd/system/rackrent-agent.service
 CONFIGURATION_ERROR=78
 
-ca_file= prefix= action=install start=yes self_update= allow_http=
+ca_file= prefix= action=install start=yes self_update= allow_http= no_serving=
 
 usage() {
     cat <<'TEXT'
@@ -23,6 +23,7 @@ Options:
   --url URL           the dashboard's address
   --ca-file FILE      trust this certificate authority, and no other
   --allow-http        send tokens unencrypted, on a network you trust
+  --no-serving        do not read the metrics of serving engines (vLLM, TGI, TensorRT-LLM, Triton) that run here
   --self-update       let the agent install newer versions that the dashboard serves
   --run-as-root       without a user of its own: Jupyter servers and processes of all users can be seen then
   --no-start          install only
@@ -49,6 +50,7 @@ read_options() {
             --ca-file) ca_file=$(absolute "$2"); shift ;;
             --prefix) mkdir -p "$2"; prefix=$(absolute "$2"); shift ;;
             --allow-http) allow_http=yes ;;
+            --no-serving) no_serving=yes ;;
             --self-update) self_update=yes ;;
             --run-as-root) AGENT_USER=root ;;
             --no-start) start=no ;;
@@ -174,7 +176,7 @@ enrol() {
     fi
     export RACKRENT_ENROL_TOKEN
     "$python" "$program" enrol --url "$RACKRENT_URL" --config "$settings" --state-dir "$state" \
-        ${ca_file:+--ca-file "$ca_file"} ${allow_http:+--allow-http}
+        ${ca_file:+--ca-file "$ca_file"} ${allow_http:+--allow-http} ${no_serving:+--no-serving}
     unset RACKRENT_ENROL_TOKEN
     if has_own_user; then chown "$AGENT_USER" "$settings"; fi
 }

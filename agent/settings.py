@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+from agent.serving.address import parse_address
+
 DEFAULT_INTERVAL_SECONDS = 5.0
 DEFAULT_REPORT_SECONDS = 10.0
 
@@ -14,9 +16,24 @@ class SettingsError(Exception):
 
 
 class Settings:
-    """What enrolment wrote down. ``provider_ids`` is what the machine called itself then: a copied disk is told by it."""
+    """What enrolment wrote down. ``provider_ids`` is what the machine called itself then: a copied disk is told by it.
 
-    __slots__ = ("allow_http", "ca_file", "instance_id", "machine_id", "provider_ids", "self_update", "token", "url")
+    ``serving``: pages of serving engines on loopback; None = those whose processes run here, [] = none.
+    """
+
+    __slots__ = (
+        *(
+            "allow_http",
+            "ca_file",
+            "instance_id",
+            "machine_id",
+            "provider_ids",
+            "self_update",
+            "serving",
+            "token",
+            "url",
+        ),
+    )
 
     def __init__(
         self,
@@ -29,6 +46,7 @@ class Settings:
         ca_file: str | None = None,
         allow_http: bool = False,
         self_update: bool = False,
+        serving: list[str] | None = None,
     ) -> None:
         self.url = url
         self.token = token
@@ -38,6 +56,7 @@ class Settings:
         self.ca_file = ca_file
         self.allow_http = allow_http
         self.self_update = self_update
+        self.serving = serving
 
     def __repr__(self) -> str:
         return f"Settings(url={self.url!r}, instance_id={self.instance_id!r})"
@@ -74,7 +93,21 @@ def load_settings(path: str) -> Settings:
     for name, kind in (("url", str), ("token", str), ("instance_id", int), ("machine_id", str)):
         if not isinstance(values.get(name), kind):
             raise SettingsError(f"{path}: field {name!r} is missing or of the wrong kind: enrol this machine again")
+    _check_serving(path, values.get("serving"))
     return Settings(**{name: values[name] for name in Settings.__slots__ if name in values})
+
+
+def _check_serving(path: str, urls: object) -> None:
+    """Raises SettingsError for anything but addresses on loopback."""
+    if urls is None:
+        return
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
+        raise SettingsError(f"{path}: field 'serving' is a list of addresses such as http://127.0.0.1:8000/metrics")
+    try:
+        for url in urls:
+            parse_address(url)
+    except ValueError as error:
+        raise SettingsError(f"{path}: field 'serving': {error}") from None
 
 
 def save_settings(path: str, settings: Settings) -> None:

@@ -21,6 +21,8 @@ from agent.known_gpus import KnownGpus
 from agent.outbox import Outbox
 from agent.own_use import OwnUse
 from agent.sender import Sender
+from agent.serving.address import parse_address
+from agent.serving.probe import ServingProbe
 from agent.settings import DEFAULT_INTERVAL_SECONDS, DEFAULT_REPORT_SECONDS
 from agent.thrift import Thrift
 
@@ -51,6 +53,8 @@ class Supervisor:
         self._outbox = Outbox(os.path.join(state_directory, "outbox.sqlite3"))
         self._known = KnownGpus(os.path.join(state_directory, "gpus.json"), boot_id())
         self._slow = SlowProbes()
+        given = settings.serving
+        self._serving = ServingProbe(None if given is None else [parse_address(url) for url in given])
         self._host = HostReader(slow=self._slow.values)
         self._gpus = GpuProcess(program.command("nvml-child"), on_change=self._on_nvml_change)
         self._access = AccessCheck(program.command("nvml-child", "--probe"), time.monotonic())
@@ -71,6 +75,8 @@ class Supervisor:
         log.info("sending to %s as instance %s", self._settings.url, self._settings.instance_id)
         self._batcher.add_event({"at": time.time(), "kind": "agent_started"})
         self._slow.start()
+        if self._settings.serving != []:
+            self._serving.start()
         self._sender.start()
         due = time.monotonic()
         while not self._stopping.is_set():
@@ -100,6 +106,7 @@ class Supervisor:
         if not isinstance(config, dict):
             return
         self._interval = _within(config.get("interval_seconds"), _INTERVAL_RANGE, self._interval)
+        self._serving.interval_seconds = self._interval
         self._report = _within(config.get("report_seconds"), _REPORT_RANGE, self._report)
         if isinstance(config.get("paused"), bool):
             self._paused_by_server = config["paused"]
@@ -118,8 +125,11 @@ class Supervisor:
         (self._gpus.pause if paused else self._gpus.resume)()
         self._gpus.tick()
         self._access.tick(time.monotonic(), nvml_ok=self._gpus.state == OK)
+        serving = self._serving.take()
         if not paused:
             self._sample()
+            for sample in serving:
+                self._batcher.add_sample(sample)
         now = time.monotonic()
         if now >= self._next_report or self._batcher.full:
             self._next_report = now + self._report

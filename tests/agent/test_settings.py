@@ -105,3 +105,16 @@ def test_a_machine_whose_firmware_id_is_unreadable_is_not_taken_for_a_copy_of_it
     (machine / "etc/machine-id").write_text("0123456789abcdef\n")
     missing = str(machine / "none.json")
     assert machine_id(missing, f"{machine}/") != machine_id(missing, f"{machine}/")
+
+
+@pytest.mark.parametrize("serving", [None, [], ["http://127.0.0.1:8000/metrics"]])
+def test_engines_to_read_are_kept_as_written(tmp_path: Path, serving: list[str] | None) -> None:
+    path = str(tmp_path / "agent.json")
+    save_settings(path, settings(serving=serving))
+    assert load_settings(path).serving == serving
+
+
+@pytest.mark.parametrize("serving", ["http://127.0.0.1/", [7], ["http://10.0.0.1:8000/metrics"], ["x"]])
+def test_an_engine_on_another_machine_is_refused_by_name(tmp_path: Path, serving: object) -> None:
+    with pytest.raises(SettingsError, match=r"'serving'.*127"):
+        load_settings(write(tmp_path / "agent.json", json.dumps({**GOOD, "serving": serving})))
