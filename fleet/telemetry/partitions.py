@@ -72,9 +72,16 @@ FLEET = (
     Table("fleet_rollup_5min", "bucket_at", "group_id", _month, "ROLLUP_5MIN_RETENTION_DAYS"),
     Table("fleet_rollup_1h", "bucket_at", "group_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
 )
+# Rollups of these grow with the readings themselves (serving.statements).
+SERVING = (
+    Table("serving_sample", "sampled_at", "endpoint_id", _day, "RAW_RETENTION_DAYS"),
+    Table("serving_rollup_5min", "bucket_at", "endpoint_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
+    Table("serving_rollup_1h", "bucket_at", "endpoint_id", _month, "ROLLUP_1H_RETENTION_DAYS"),
+)
 SPECS = (
     *SAMPLES,
     *FLEET,
+    *SERVING,
     Table("gpu_rollup_5min", "bucket_at", "gpu_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
     Table("host_rollup_5min", "bucket_at", "instance_id", _week, "ROLLUP_5MIN_RETENTION_DAYS"),
     Table("gpu_rollup_1h", "bucket_at", "gpu_id", _month, "ROLLUP_1H_RETENTION_DAYS"),

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from fleet.states import DEFAULTS, Evidence, classify, shows_work
 from fleet.telemetry.sanitise import clean, clean_map
+from fleet.telemetry.serving.readings import Endpoint
+from fleet.telemetry.serving.readings import rows_of as serving_rows
 from fleet.telemetry.state_codes import STATE_CODES
 from fleet.telemetry.wire import HEALTH_FIELDS, Batch, Event, GpuWire, HostWire, Sample
 
@@ -80,10 +83,13 @@ class Rows:
     trails: dict[int, Trail] = field(default_factory=dict)
     newest_host: tuple[float, HostWire] | None = None
     events: list[tuple[Any, ...]] = field(default_factory=list)
+    # Of serving endpoints: id, moment, readings; and when each last showed a request.
+    serving: list[tuple[Any, ...]] = field(default_factory=list)
+    requested: dict[int, float] = field(default_factory=dict)
     moments: set[float] = field(default_factory=set)
 
     def __len__(self) -> int:
-        return len(self.gpus) + len(self.hosts) + len(self.events)
+        return len(self.gpus) + len(self.hosts) + len(self.events) + len(self.serving)
 
 
 def agreed_skew(*, measured: Sequence[float], applied: float) -> float:
@@ -111,6 +117,7 @@ def rows_of(
     skew_seconds: float,
     received_at: float,
     dropped: Counter[str],
+    endpoints: Mapping[Endpoint, int] = MappingProxyType({}),
 ) -> Rows:
     """Every reading whose moment can be true; the others are counted in `dropped["at"]`. `gpu_ids` must know every UUID."""
     rows = Rows()
@@ -119,6 +126,7 @@ def rows_of(
         at = sample.at + skew_seconds
         if oldest <= at <= newest:
             _add_sample(rows, sample, at, instance_id, gpu_ids)
+            _add_serving(rows, sample, at, endpoints, dropped)
         else:
             dropped["at"] += 1
     for event in batch.events or ():
@@ -152,6 +160,15 @@ def _add_sample(rows: Rows, sample: Sample, at: float, instance_id: int, gpu_ids
         trail.marks.append(mark)
         if at > trail.at:
             trail.at, trail.newest = at, gpu
+
+
+def _add_serving(
+    rows: Rows, sample: Sample, at: float, endpoints: Mapping[Endpoint, int], dropped: Counter[str]
+) -> None:
+    for row, requested in serving_rows(sample, at, endpoints, dropped):
+        rows.serving.append(row)
+        if requested:
+            rows.requested[row[0]] = max(at, rows.requested.get(row[0], at))
 
 
 def state_code(gpu: GpuWire, moment: datetime, host: HostWire | None, host_moment: datetime | None) -> int:

@@ -42,7 +42,16 @@ ProcessCount = Annotated[int, Meta(ge=0, le=100_000)]
 Pid = Annotated[int, Meta(ge=1, le=1 << 22)]
 Epoch = Annotated[float, Meta(ge=0, le=1e11)]
 
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+IntervalSeconds = Annotated[float, Meta(ge=0.001, le=3_600)]
+Requests = Annotated[float, Meta(ge=0, le=1e6)]
+# What an engine did in an interval: a thousand GPUs do not make 2^40 tokens in an hour.
+Growth = Annotated[int, Meta(ge=0, le=1 << 40)]
+SpentSeconds = Annotated[float, Meta(ge=0, le=1e12)]
+RequestSeconds = Annotated[float, Meta(ge=0, le=1e6)]
+
 Uuid = Annotated[str, Meta(min_length=1, max_length=96)]
+EngineName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,39}\\Z")]
 EventKind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}\\Z")]
 # Free text is cut and cleaned by sanitise.clean, not refused; this bound only keeps absurd ones out.
 Text = Annotated[str, Meta(max_length=4_096)]
@@ -173,10 +182,42 @@ class HostWire(Struct, gc=False):
     cgroup: Cgroup | None = None
 
 
+class ServingWire(Struct, gc=False):
+    """One model of one serving engine in one sample. From `interval_seconds` on they are the columns of serving.models.ServingReading.
+
+    Counts and sums are growth over `interval_seconds`, which is absent where nothing is known of growth.
+    """
+
+    engine: EngineName
+    model: Text = ""
+    port: Port = 0
+    interval_seconds: IntervalSeconds | None = None
+    requests_running: Requests | None = None
+    requests_waiting: Requests | None = None
+    kv_cache_ratio: Ratio | None = None
+    requests_finished: Growth | None = None
+    requests_failed: Growth | None = None
+    prompt_tokens: Growth | None = None
+    generation_tokens: Growth | None = None
+    ttft_seconds_sum: SpentSeconds | None = None
+    ttft_count: Growth | None = None
+    ttft_seconds_p50: RequestSeconds | None = None
+    ttft_seconds_p95: RequestSeconds | None = None
+    tpot_seconds_sum: SpentSeconds | None = None
+    tpot_count: Growth | None = None
+    tpot_seconds_p50: RequestSeconds | None = None
+    tpot_seconds_p95: RequestSeconds | None = None
+    e2e_seconds_sum: SpentSeconds | None = None
+    e2e_count: Growth | None = None
+    e2e_seconds_p50: RequestSeconds | None = None
+    e2e_seconds_p95: RequestSeconds | None = None
+
+
 class Sample(Struct, gc=False):
     at: float
     host: HostWire | None = None
     gpus: Annotated[list[GpuWire], Meta(max_length=MAX_GPUS)] | None = None
+    serving: Annotated[list[ServingWire], Meta(max_length=MAX_LIST)] | None = None
 
 
 class Event(Struct, gc=False):

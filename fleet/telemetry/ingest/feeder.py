@@ -16,6 +16,8 @@ class Feeder:
     has_host_latest: bool = False
     # GPUs that the inventory stopped naming: a later sample of one says that it is back.
     removed: set[int] = field(default_factory=set)
+    # (engine, model, port) -> id of every serving endpoint that it is known to have.
+    endpoints: dict[tuple[str, str, int], int] = field(default_factory=dict)
     gpu_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def forget_gpus(self) -> None:
@@ -23,3 +25,4 @@ class Feeder:
         self.gpu_ids.clear()
         self.has_latest.clear()
         self.has_host_latest = False
+        self.endpoints.clear()

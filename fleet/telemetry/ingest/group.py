@@ -25,6 +25,7 @@ from fleet.telemetry.readings import (
     late_buckets,
     processes_json,
 )
+from fleet.telemetry.serving.write import write_serving
 from fleet.telemetry.store.base import Samples, SampleWriter
 from fleet.telemetry.wire import HostWire
 
@@ -91,6 +92,7 @@ class Group:
             await self._write_gpu_latest(connection, now)
             await sql.run(connection, sql.BRING_BACK, sql.BACK, self._back())
             await self._write_host_latest(connection, now)
+            await write_serving(connection, (batch.rows for batch in self.batches), now=now)
             await sql.run(connection, sql.INSERT_EVENTS, sql.EVENT, [(*row, now) for row in self._all("events")])
             await sql.run(connection, sql.UPDATE_AGENTS, sql.AGENT_NOTE, list(self._notes(now)))
 

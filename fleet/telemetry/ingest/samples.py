@@ -16,6 +16,7 @@ from fleet.telemetry.ingest.tally import count_stored
 from fleet.telemetry.ingest.writer import Writer
 from fleet.telemetry.readings import rows_of
 from fleet.telemetry.sanitise import Decoded, clean
+from fleet.telemetry.serving.write import know_endpoints
 from fleet.telemetry.wire import Batch
 
 _encode = msgspec.json.Encoder().encode
@@ -27,6 +28,7 @@ async def take_batch(
     """Store a batch and return the first members of the answer, once it is committed. Raises RefusalError."""
     batch, dropped = decoded.value, decoded.dropped
     await prepare_machine(pool, agent, batch, received_at=received_at)
+    await know_endpoints(pool, agent, batch)
     rows = rows_of(
         batch,
         instance_id=agent.instance_id,
@@ -34,6 +36,7 @@ async def take_batch(
         skew_seconds=agent.skew_seconds,
         received_at=received_at,
         dropped=dropped,
+        endpoints=agent.endpoints,
     )
     prepared = Prepared(
         agent=agent,
