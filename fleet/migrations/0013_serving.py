@@ -68,7 +68,7 @@ def rollup(name: str, table: str) -> migrations.CreateModel:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("fleet", "0011_fleet_rollups")]
+    dependencies = [("fleet", "0012_packed_hours")]
 
     operations = [
         migrations.CreateModel(
