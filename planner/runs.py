@@ -15,7 +15,8 @@ WeightFormat = Literal[
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-8bit-paged", "adafactor", "sgd", "sgd-momentum", "muon"]
 Checkpointing = Literal["none", "selective", "full"]
 Attention = Literal["eager", "sdpa", "flash"]
-Logits = Literal["full", "chunked"]
+# "fused": one kernel turns 16-bit logits into their own gradient (FlashAttention, Liger).
+Logits = Literal["full", "chunked", "fused"]
 ZeroStage = Literal[0, 1, 2, 3]
 TrainingEngine = Literal["ddp", "fsdp", "deepspeed", "megatron", "transformers", "torchtune", "litgpt", "nemo"]
 ServingEngine = Literal["vllm", "tensorrt-llm", "transformers", "sglang", "litgpt"]

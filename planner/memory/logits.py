@@ -28,6 +28,9 @@ CHUNKED_LITGPT = PerLogit(
 )
 CHUNKED_COMPILED = PerLogit(4, "bf16 logits 2 and their gradient 2: the compiled loss recomputes its softmax")
 CHUNKED = PerLogit(7, "bf16 logits 2, fp32 log-softmax 4, fp32 gradient of one chunk in eight 1")
+FUSED = PerLogit(
+    4, "bf16 logits 2, overwritten by their gradient, and a copy 2 (fused cross entropy of FlashAttention or Liger)"
+)
 HALF_ONLY = PerLogit(8, "16-bit logits, shifted copy, log-softmax and gradient (no autocast over a GPTQ base)")
 MIXED = PerLogit(14, "bf16 logits 2, fp32 copy 4, log-softmax 4, gradient 4 (autocast computes the loss in fp32)")
 
@@ -35,6 +38,8 @@ MIXED = PerLogit(14, "bf16 logits 2, fp32 copy 4, log-softmax 4, gradient 4 (aut
 def per_logit(run: TrainingRun) -> PerLogit:
     if run.engine in {"megatron", "nemo"}:
         return MEGATRON_FUSED if run.engine_options.get("cross_entropy_loss_fusion") else MEGATRON
+    if run.logits == "fused":
+        return FUSED
     if run.logits == "chunked":
         return _chunked(run)
     return HALF_ONLY if run.weight_format.startswith("gptq") else MIXED

@@ -19,6 +19,7 @@ from planner.memory.engines import (
     prefill,
     version_of,
 )
+from planner.memory.overheads import outside_terms
 from planner.parameters import count_parameters
 from planner.runs import ServingEngine, ServingRun
 
@@ -56,8 +57,14 @@ def serving_memory(run: ServingRun, gpu: Gpu | None, *, total_memory: float | No
     held = pool if _takes_pool(run) else needed
     copies = 2 if run.engine == "transformers" and version_of(run) < GROWS_IN_PLACE else 1
     cache = Term.exact("kv_cache", max(0.0, held * copies), formula=f"{CACHE} x tokens", source="shape")
+    # Engines with a pool measure what they need beside tensors; eager ones live with the allocator.
+    outside = (
+        ()
+        if _takes_pool(run)
+        else outside_terms(sum(term.expected for term in (*fixed, cache)), gpus=run.layout.tensor)
+    )
     return ServingMemory(
-        estimate=MemoryEstimate((*fixed, cache)),
+        estimate=MemoryEstimate((*fixed, cache, *outside)),
         pool_bytes=pool,
         tokens=tokens_in_pool(run, pool),
         requests=int(max(0.0, pool) // request) if request else 0,

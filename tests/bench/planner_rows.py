@@ -22,6 +22,7 @@ SERVING_ENGINES = {"tensorrt_llm": "tensorrt-llm", "torchtune": "transformers"}
 OPTIMIZERS = {"adam8bit": "adamw-8bit"}
 # What each engine's own recipes do where a row does not say.
 RECIPES = {
+    ("fsdp/llm-foundry", "logits"): "fused",
     ("torchtune", "checkpointing"): "full",
     ("torchtune", "logits"): "chunked",
     ("litgpt", "grad_accum"): "8",
@@ -264,9 +265,11 @@ def _options(cells: Mapping[str, str]) -> dict[str, object]:
 
 
 def _known(cells: Mapping[str, str], column: str, otherwise: str) -> str:
-    """What the source does not say is what the engine does by itself."""
-    cell = cells[column]
-    return RECIPES.get((cells["engine"], column), otherwise) if cell in {"", "unknown"} else cell
+    """What the source does not say is what the engine's recipe does, else `otherwise`; an assumed cell gives way to a recipe."""
+    cell, recipe = cells[column], RECIPES.get((cells["engine"], column))
+    if cell in {"", "unknown"}:
+        return recipe or otherwise
+    return recipe if recipe and column in cells["assumed"].split() else cell
 
 
 def _whole(cells: Mapping[str, str], column: str) -> int | None:
