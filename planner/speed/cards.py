@@ -25,9 +25,9 @@ MATRIX = _table(
         "Ada": (0.90, 0.10, "cuBLAS on RTX 4090: 145 to 165 of 165 TFLOP/s with FP32 accumulation"),
         "Hopper": (0.64, 0.10, "cuBLAS on H100 SXM at 700 W: 600 to 750 of 989 TFLOP/s; llm-foundry H100 rows"),
         "Blackwell": (
-            0.60,
+            0.66,
             0.15,
-            "cuBLAS on B200 at 1 kW: 1,300 to 1,700 of 2,250 TFLOP/s; Megatron-Bridge 25.11 rows",
+            "cuBLAS on B200 at 1 kW: 1,400 to 1,700 of 2,250 TFLOP/s; Megatron-Bridge 25.11 rows",
         ),
         _FALLBACK: (0.55, 0.30, "no measurement at hand: what ROCm 6 reaches on MI300X, 600 to 750 of 1,307 TFLOP/s"),
     },
@@ -36,7 +36,7 @@ MATRIX8 = _table(
     "share of the dense 8-bit rate that large matrix multiplications reach, scaling included",
     {
         "Ada": (0.70, 0.15, "as Hopper"),
-        "Hopper": (0.74, 0.12, "Transformer Engine on H100: 1,200 to 1,450 of 1,979 TFLOP/s; Megatron-LM Llama-3 rows"),
+        "Hopper": (0.66, 0.12, "Transformer Engine on H100: 1,200 to 1,400 of 1,979 TFLOP/s; Megatron-LM Llama-3 rows"),
         "Blackwell": (0.42, 0.25, "Megatron-Bridge 25.11 rows with MXFP8"),
         _FALLBACK: (0.45, 0.35, "no measurement at hand"),
     },

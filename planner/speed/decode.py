@@ -10,7 +10,7 @@ from planner.parameters import count_parameters
 from planner.runs import ServingRun
 from planner.shapes import ModelShape
 from planner.speed.cards import Card, card
-from planner.speed.collectives import slowest_link
+from planner.speed.collectives import all_reduce_seconds, slowest_link
 from planner.speed.flops import cached_attention_flops, forward_flops, layer_kinds, window_layers
 from planner.speed.kernels import (
     REPEATED_READS,
@@ -117,9 +117,9 @@ def _all_reduce(run: ServingRun, network: Network, batch: float, kernels: Servin
 
 
 def serving_all_reduce(size: float, group: int, link: Link, kernels: ServingKernels) -> float:
-    """One-shot kernels: a fixed time where NCCL's ring has one for each step, and the bytes."""
-    fixed = max(kernels.all_reduce, link.latency * 2)
-    return fixed + 2 * size * (group - 1) / group / link.reached
+    """The better of a one-shot kernel (a fixed time, and each GPU reads all of the others') and NCCL's ring."""
+    one_shot = max(kernels.all_reduce, 2 * link.latency) + size * (group - 1) / link.reached
+    return min(one_shot, all_reduce_seconds(size, group, link))
 
 
 def _overhead(run: ServingRun, kernels: ServingKernels, busy: float) -> Iterator[TimeTerm]:

@@ -32,18 +32,18 @@ class Kernels:
 class Behaviour:
     """`exposed_*`: the part of that parallelism's communication that shows although there is work to hide it behind. `host_shard`: seconds of
     the host more for each layer and pass under ZeRO-3. `step`: seconds of a step beside everything else (norm of the gradients, logging,
-    fetching the batch). `flash`: generation of its attention kernels. `balanced_stages`: pipeline stages are cut so that the head weighs too.
+    fetching the batch). `flash`: generation of its attention kernels. `splits_streams`: tensor parallelism comes with sequence parallelism.
     """
 
     kernels: Kernels
-    exposed_data: float
-    exposed_tensor: float
-    exposed_expert: float
-    host_shard: float
     step: float
+    exposed_data: float
     source: str
+    exposed_tensor: float = 1.0
+    exposed_expert: float = 1.0
+    host_shard: float = 0.0
     flash: int = 2
-    balanced_stages: bool = False
+    splits_streams: bool = False
 
 
 _EAGER = Kernels(
@@ -84,18 +84,51 @@ _FUSED = Kernels(
 )
 
 BEHAVIOUR: Mapping[str, Behaviour] = {
-    "ddp": Behaviour(_EAGER, 0.15, 1.0, 1.0, 0.0, 0.02, "PyTorch 2 DDP, buckets of 25 MB behind the backward pass"),
-    "fsdp": Behaviour(_PARTLY, 0.14, 1.0, 1.0, 0.1e-3, 0.028, "PyTorch 2 FSDP: llm-foundry rows from 8 to 512 GPUs"),
+    "ddp": Behaviour(
+        _EAGER, step=0.02, exposed_data=0.15, source="PyTorch 2 DDP, buckets of 25 MB behind the backward pass"
+    ),
+    "fsdp": Behaviour(
+        _PARTLY,
+        step=0.028,
+        exposed_data=0.14,
+        host_shard=0.1e-3,
+        source="PyTorch 2 FSDP: llm-foundry rows from 8 to 512 GPUs",
+    ),
     "deepspeed": Behaviour(
-        _EAGER, 0.3, 1.0, 1.0, 3.0e-3, 0.05, "DeepSpeed 0.10 to 0.12: Qwen full fine-tuning rows with ZeRO-3"
+        _EAGER,
+        step=0.05,
+        exposed_data=0.3,
+        host_shard=3.0e-3,
+        source="DeepSpeed 0.10 to 0.12: Qwen full fine-tuning rows with ZeRO-3",
     ),
-    "transformers": Behaviour(_EAGER, 0.3, 1.0, 1.0, 0.1e-3, 0.02, "transformers 4.32 Trainer: Qwen fine-tuning rows"),
-    "torchtune": Behaviour(_PARTLY, 0.2, 1.0, 1.0, 0.1e-3, 0.02, "torchtune 0.3, FSDP2"),
-    "litgpt": Behaviour(_PARTLY, 0.2, 1.0, 1.0, 0.1e-3, 0.02, "litgpt 0.4, FSDP"),
+    "transformers": Behaviour(
+        _EAGER,
+        step=0.02,
+        exposed_data=0.3,
+        host_shard=0.1e-3,
+        source="transformers 4.32 Trainer: Qwen fine-tuning rows",
+    ),
+    "torchtune": Behaviour(_PARTLY, step=0.02, exposed_data=0.2, host_shard=0.1e-3, source="torchtune 0.3, FSDP2"),
+    "litgpt": Behaviour(_PARTLY, step=0.02, exposed_data=0.2, host_shard=0.1e-3, source="litgpt 0.4, FSDP"),
     "megatron": Behaviour(
-        _FUSED, 0.1, 0.4, 1.0, 0.05e-3, 0.01, "Megatron-LM core 0.9 to 0.14 with overlaps on: its Llama-3 rows", 3
+        _FUSED,
+        step=0.01,
+        exposed_data=0.1,
+        exposed_tensor=0.4,
+        flash=3,
+        splits_streams=True,
+        source="Megatron-LM core 0.9 to 0.14 with overlaps on: its Llama-3 rows",
     ),
-    "nemo": Behaviour(_FUSED, 0.1, 0.3, 0.5, 0.05e-3, 0.01, "Megatron-Bridge 25.11: its rows", 3, balanced_stages=True),
+    "nemo": Behaviour(
+        _FUSED,
+        step=0.01,
+        exposed_data=0.1,
+        exposed_tensor=0.4,
+        exposed_expert=0.8,
+        flash=3,
+        splits_streams=True,
+        source="Megatron-Bridge 25.11: its rows",
+    ),
 }
 
 

@@ -89,7 +89,9 @@ class Stage:
     @classmethod
     def fullest(cls, run: TrainingRun) -> Stage:
         pipeline, tensor = run.layout.pipeline, run.layout.tensor
-        head = 1 / pipeline if behaviour(run).balanced_stages else 1.0
+        # Layers that do not divide into the stages are cut with embedding and head counted as layers (Llama 3.1: 126 + 2 over 8 x 8).
+        even = run.shape.layers % (pipeline * run.layout.virtual_pipeline) == 0
+        head = 1.0 if even else 1 / pipeline
         tokens = run.micro_batch * run.sequence_length / run.layout.context
         return cls(run.shape.layers / pipeline, head / tensor, tokens)
 
@@ -165,7 +167,7 @@ def _attention(run: TrainingRun, reached: Card, stage: Stage, done: Passes) -> T
 def _traffic(run: TrainingRun, reached: Card, stage: Stage, done: Passes, engine: Behaviour) -> TimeTerm:
     layer = layer_traffic(run.shape, engine.kernels, run.lora)
     split = run.layout.tensor
-    streams = layer.streams / (split if run.layout.sequence_parallel else 1)
+    streams = layer.streams / (split if run.layout.sequence_parallel or engine.splits_streams else 1)
     widths = (layer.widths + layer.adapters * engine.kernels.adapters) * done.traffic
     if run.compute_dtype == "fp8":
         widths += cast_bytes(run.shape) * engine.kernels.casts * done.launches

@@ -9,7 +9,15 @@ from planner.speed.cards import card
 from planner.speed.terms import Constant, TimeTerm, time_term
 
 # Bytes read and written for one trained parameter: states and master in 32 bit read and written, the gradient read, 16-bit weights written.
-_STATE_BYTES = {"adamw": 16.0, "adamw-8bit": 4.0, "adafactor": 2.0, "sgd": 0.0, "sgd-momentum": 8.0, "muon": 8.0}
+_STATE_BYTES = {
+    "adamw": 16.0,
+    "adamw-8bit": 4.0,
+    "adamw-8bit-paged": 4.0,
+    "adafactor": 2.0,
+    "sgd": 0.0,
+    "sgd-momentum": 8.0,
+    "muon": 8.0,
+}
 _MASTER_BYTES, _PLAIN_BYTES, _GRADIENT_BYTES = 10.0, 4.0, 4.0
 # Norm of the gradients and their scaling, unfused updates.
 UNFUSED = Constant(
@@ -46,7 +54,7 @@ def update_bytes(run: TrainingRun) -> float:
     """Of one parameter, the least."""
     states = (
         _STATE_BYTES[run.optimizer]
-        if run.master_weights or run.optimizer == "adamw-8bit"
+        if run.master_weights or run.optimizer.startswith("adamw-8bit")
         else _STATE_BYTES[run.optimizer] / 2
     )
     return states + (_MASTER_BYTES if run.master_weights else _PLAIN_BYTES) + _GRADIENT_BYTES

@@ -1,0 +1,78 @@
+"""Measured speeds against the planner's: what a row of throughput, MFU or time to first token says, predicted in the row's own unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from planner.memory.serving import serving_memory
+from planner.runs import ServingRun, TrainingRun
+from planner.speed.serving import ServingSpeed, serving_speed
+from planner.speed.training import TrainingSpeed, training_speed
+from tests.bench.planner_rows import CannotExpressError, Measured
+
+KINDS = ("train_throughput", "mfu", "infer_throughput")
+# The tables of llm-foundry are of 2023: its long sequences run at the first flash kernels' pace on every card.
+FLASH_OF_ENGINE = {"fsdp/llm-foundry": 1}
+# Requests that trtllm-bench keeps at most in flight.
+LARGEST_BATCH = 2048
+
+TRAINING: Mapping[str, Callable[[TrainingSpeed], float]] = {
+    "train_tokens_per_s_per_gpu": lambda speed: speed.tokens_per_second_per_gpu,
+    "train_tokens_per_s_total": lambda speed: speed.tokens_per_second,
+    "mfu_percent": lambda speed: 100 * speed.mfu,
+    "seconds_per_iteration": lambda speed: speed.step.expected,
+}
+
+
+def predict_speed(row: Measured) -> float:
+    """In the unit of the row's quantity. Raises CannotExpressError with the reason."""
+    if row.gpu is None:
+        raise CannotExpressError("GPU not stated")
+    if isinstance(row.run, TrainingRun):
+        if row.quantity not in TRAINING:
+            raise CannotExpressError(f"quantity {row.quantity}")
+        return TRAINING[row.quantity](training_speed(training_run_of(row), row.gpu))
+    return _serving_value(row, serving_run_of(row))
+
+
+def training_run_of(row: Measured) -> TrainingRun:
+    assert isinstance(row.run, TrainingRun)
+    run = row.run
+    if flash := FLASH_OF_ENGINE.get(row.cells["engine"]):
+        run = replace(run, engine_options={**run.engine_options, "flash_attention": flash})
+    return run
+
+
+def serving_run_of(row: Measured) -> ServingRun:
+    assert isinstance(row.run, ServingRun)
+    run = row.run
+    if row.gpus > run.layout.gpus:
+        # transformers lays the layers over the cards one after another.
+        run = replace(run, layout=replace(run.layout, pipeline=row.gpus // run.layout.tensor))
+    if run.engine_options.get("load") == "max":
+        fits = serving_memory(run, row.gpu).requests
+        run = replace(run, concurrency=max(1, min(LARGEST_BATCH, fits)))
+    return run
+
+
+def _serving_value(row: Measured, run: ServingRun) -> float:
+    assert row.gpu
+    speed = serving_speed(run, row.gpu)
+    if row.quantity == "other" and run.engine_options.get("metric") == "time_to_first_token":
+        return speed.first_token.expected
+    if row.quantity == "prompt_plus_output_tokens_per_s":
+        return speed.tokens_per_second
+    generated = _generated(speed)
+    if row.quantity == "output_tokens_per_s_total":
+        return generated
+    if row.quantity == "output_tokens_per_s_per_gpu":
+        return generated / row.gpus
+    raise CannotExpressError(f"quantity {row.quantity}")
+
+
+def _generated(speed: ServingSpeed) -> float:
+    """Rows that do not say how many tokens were generated give the pace of the tokens alone."""
+    if speed.output_tokens:
+        return speed.output_tokens_per_second
+    return speed.batch * speed.batches / speed.token.expected
