@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.catalogue.links import Link, Network
+from planner.memory.elements import weight_bytes
 from planner.runs import TrainingRun
 from planner.speed.collectives import (
     all_gather_seconds,
@@ -27,16 +28,6 @@ from planner.speed.terms import TimeTerm, time_term
 from planner.speed.traffic import ELEMENT
 
 _SPREAD = 0.3
-_WEIGHT_BYTES = {
-    "nf4": 0.52,
-    "nf4-dq": 0.52,
-    "fp4": 0.52,
-    "fp4-dq": 0.52,
-    "gptq-int4": 0.52,
-    "awq-int4": 0.52,
-    "int8": 1.0,
-    "gptq-int8": 1.0,
-}
 
 
 def exposed_term(key: str, seconds: float, cover: float, shows: float, *, formula: str, source: str) -> TimeTerm:
@@ -131,7 +122,7 @@ def _shards(run: TrainingRun, network: Network, busy: float, engine: Behaviour) 
     """Weights are gathered forward and backward, trained gradients scattered once, for each micro-batch."""
     link = slowest_link(network, run.layout.data, stride=run.layout.tensor * run.layout.context)
     frozen = run.method != "full"
-    gathered = stage_parameters(run) * _WEIGHT_BYTES.get(run.weight_format, ELEMENT)
+    gathered = stage_parameters(run) * weight_bytes(run.weight_format, run.engine)
     scattered = 0.0 if frozen else stage_parameters(run) * gradient_bytes(run)
     groups = run.shape.layers / run.layout.pipeline
     ring = (run.layout.data - 1) * link.latency * (groups - 1)

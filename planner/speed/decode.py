@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planner.catalogue.gpus import Gpu
 from planner.catalogue.links import Link, Network
+from planner.memory.cache import token_cache
 from planner.parameters import count_parameters
 from planner.runs import ServingRun
 from planner.shapes import ModelShape
 from planner.speed.cards import Card, card
 from planner.speed.collectives import all_reduce_seconds, slowest_link
-from planner.speed.flops import cached_attention_flops, forward_flops, layer_kinds, window_layers
+from planner.speed.flops import cached_attention_flops, forward_flops, layer_kinds
 from planner.speed.kernels import (
     REPEATED_READS,
     SERVING_FLASH,
@@ -23,7 +25,6 @@ from planner.speed.kernels import (
 )
 from planner.speed.terms import TimeTerm, time_term
 
-_CACHE_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
 _HEAD_BYTES = 2.0
 
 
@@ -69,21 +70,13 @@ def _weights(run: ServingRun, gpu: Gpu, reached: Card, batch: float) -> TimeTerm
     )
 
 
-def cache_bytes_per_token(shape: ModelShape, element: float) -> float:
-    """All layers; of latent attention the compressed vector."""
-    width = shape.latent.kv_rank + shape.latent.rope_dim if shape.latent else 2 * shape.kv_heads * shape.head_dim
-    return shape.layers * width * element
-
-
-def seen_cache_bytes(shape: ModelShape, element: float, context: float) -> float:
-    """What one request's token reads: layers with a window read no further back than that."""
-    each = cache_bytes_per_token(shape, element) / shape.layers
-    return sum(layers * each * min(context, window or context) for layers, window in window_layers(shape))
+def cache_bytes(run: ServingRun, context: int) -> float:
+    """What one request's token reads on one GPU, over all stages: layers with a window read no further back than that."""
+    return token_cache(run.shape, replace(run.layout, pipeline=1), run.kv_dtype).sequence(context)
 
 
 def _cache(run: ServingRun, reached: Card, batch: float, context: float, kernels: ServingKernels) -> TimeTerm:
-    split = 1 if run.shape.latent else min(run.layout.tensor, run.shape.kv_heads)
-    size = batch * seen_cache_bytes(run.shape, _CACHE_BYTES[run.kv_dtype], context) / split
+    size = batch * cache_bytes(run, context)
     size *= repeats(run.shape, kernels)
     flops = batch * cached_attention_flops(run.shape, context) / run.layout.tensor
     return time_term(

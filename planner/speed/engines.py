@@ -97,7 +97,7 @@ BEHAVIOUR: Mapping[str, Behaviour] = {
     "deepspeed": Behaviour(
         _EAGER,
         step=0.05,
-        exposed_data=0.3,
+        exposed_data=1.0,
         host_shard=3.0e-3,
         source="DeepSpeed 0.10 to 0.12: Qwen full fine-tuning rows with ZeRO-3",
     ),

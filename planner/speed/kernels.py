@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.runs import ServingRun
+from planner.memory.elements import WEIGHT_BYTES
+from planner.runs import ServingRun, WeightFormat
 from planner.speed.terms import Constant
 
 
@@ -124,40 +125,26 @@ class WeightKernel:
     blocking: bool = False
 
 
-_BYTES = {
-    "fp32": 4.0,
-    "bf16": 2.0,
-    "fp16": 2.0,
-    "fp8": 1.0,
-    "int8": 1.0,
-    "gptq-int8": 1.02,
-    "gptq-int4": 0.52,
-    "awq-int4": 0.52,
-    "nf4": 0.5625,
-    "nf4-dq": 0.516,
-    "fp4": 0.5625,
-    "fp4-dq": 0.516,
-}
 # What is not here reads its weights as fast as 16-bit kernels do (Marlin on Ampere: Qwen2.5 speed benchmark).
-WEIGHT_KERNELS: Mapping[tuple[str, str], WeightKernel] = {
-    ("transformers", "gptq-int4"): WeightKernel(_BYTES["gptq-int4"], 0.25),
-    ("transformers", "gptq-int8"): WeightKernel(_BYTES["gptq-int8"], 0.5, 0.28e-3),
-    ("transformers", "awq-int4"): WeightKernel(_BYTES["awq-int4"], 0.3, 0.2e-3),
-    ("transformers", "fp8"): WeightKernel(_BYTES["fp8"], 0.5, 0.85e-3, blocking=True),
-    ("sglang", "fp8"): WeightKernel(_BYTES["fp8"], 1.25),
-    ("sglang", "gptq-int8"): WeightKernel(_BYTES["gptq-int8"], 0.8, 0.02e-3),
-    ("sglang", "gptq-int4"): WeightKernel(_BYTES["gptq-int4"], 0.7, 0.0, 0.55e-3),
-    ("sglang", "awq-int4"): WeightKernel(_BYTES["awq-int4"], 0.7),
-    ("litgpt", "nf4"): WeightKernel(_BYTES["nf4"], 0.4, 0.4e-3),
-    ("litgpt", "nf4-dq"): WeightKernel(_BYTES["nf4-dq"], 0.4, 0.6e-3),
-    ("litgpt", "fp4"): WeightKernel(_BYTES["fp4"], 0.4, 0.4e-3),
-    ("litgpt", "fp4-dq"): WeightKernel(_BYTES["fp4-dq"], 0.4, 0.6e-3),
-    ("litgpt", "int8"): WeightKernel(_BYTES["int8"], 0.4, 1.7e-3),
+WEIGHT_KERNELS: Mapping[tuple[str, WeightFormat], WeightKernel] = {
+    ("transformers", "gptq-int4"): WeightKernel(WEIGHT_BYTES["gptq-int4"], 0.25),
+    ("transformers", "gptq-int8"): WeightKernel(WEIGHT_BYTES["gptq-int8"], 0.5, 0.28e-3),
+    ("transformers", "awq-int4"): WeightKernel(WEIGHT_BYTES["awq-int4"], 0.3, 0.2e-3),
+    ("transformers", "fp8"): WeightKernel(WEIGHT_BYTES["fp8"], 0.5, 0.85e-3, blocking=True),
+    ("sglang", "fp8"): WeightKernel(WEIGHT_BYTES["fp8"], 1.25),
+    ("sglang", "gptq-int8"): WeightKernel(WEIGHT_BYTES["gptq-int8"], 0.8, 0.02e-3),
+    ("sglang", "gptq-int4"): WeightKernel(WEIGHT_BYTES["gptq-int4"], 0.7, 0.0, 0.55e-3),
+    ("sglang", "awq-int4"): WeightKernel(WEIGHT_BYTES["awq-int4"], 0.7),
+    ("litgpt", "nf4"): WeightKernel(WEIGHT_BYTES["nf4"], 0.4, 0.4e-3),
+    ("litgpt", "nf4-dq"): WeightKernel(WEIGHT_BYTES["nf4-dq"], 0.4, 0.6e-3),
+    ("litgpt", "fp4"): WeightKernel(WEIGHT_BYTES["fp4"], 0.4, 0.4e-3),
+    ("litgpt", "fp4-dq"): WeightKernel(WEIGHT_BYTES["fp4-dq"], 0.4, 0.6e-3),
+    ("litgpt", "int8"): WeightKernel(WEIGHT_BYTES["int8"], 0.4, 1.7e-3),
 }
 
 
 def weight_kernel(run: ServingRun) -> WeightKernel:
-    plain = WeightKernel(_BYTES[run.weight_format])
+    plain = WeightKernel(WEIGHT_BYTES[run.weight_format])
     return WEIGHT_KERNELS.get((run.engine, run.weight_format), plain)
 
 

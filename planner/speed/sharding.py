@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from planner.memory.adapters import adapter_parameters, whole_parameters
 from planner.parameters import count_parameters
 from planner.runs import TrainingRun
-from planner.speed.traffic import adapted_matrices
 
 
 def dense_parameters(run: TrainingRun) -> float:
@@ -31,9 +31,8 @@ def trained_parameters(run: TrainingRun) -> float:
     """On one GPU before data-parallel sharding."""
     if not run.lora:
         return stage_parameters(run)
-    ends = sum(matrix.inputs + matrix.outputs for matrix in adapted_matrices(run.shape, run.lora))
-    whole = len(run.lora.trained_whole) * count_parameters(run.shape).embedding
-    return (run.lora.rank * ends * run.shape.layers / run.layout.pipeline + whole) / run.layout.tensor
+    trained = adapter_parameters(run.shape, run.lora) + whole_parameters(run.shape, run.lora)
+    return trained / run.layout.pipeline / run.layout.tensor
 
 
 def gradient_bytes(run: TrainingRun) -> float:

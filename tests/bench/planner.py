@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.runs import TrainingRun
-from tests.bench import planner_memory
+from tests.bench import planner_memory, planner_speed
 from tests.bench.planner_memory import OF_ALL_GPUS, Compared
 from tests.bench.planner_public import FORMULAE
-from tests.bench.planner_rows import Measured, Skipped, read_measured
+from tests.bench.planner_rows import CannotExpressError, Measured, Skipped, read_measured
 from tests.bench.planner_score import Score
 
 SMALLEST_MEMORY = 4 * 2**30
@@ -94,7 +94,10 @@ def _leave_out(score: Score, row: Skipped) -> None:
 def _compare(row: Measured) -> Compared | Skipped:
     if row.kind in MEMORY_KINDS:
         return planner_memory.predict(row)
-    return Skipped(row.id, row.kind, row.source, "no prediction of speed")
+    try:
+        return Compared(planner_speed.predict_speed(row), row.value)
+    except CannotExpressError as error:
+        return Skipped(row.id, row.kind, row.source, str(error))
 
 
 def error_per_cent(row: Measured, both: Compared) -> float:

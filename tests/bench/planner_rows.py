@@ -144,7 +144,7 @@ def serving_run(cells: Mapping[str, str]) -> ServingRun:
     return ServingRun(
         shape=shape(cells),
         engine=cast(Any, SERVING_ENGINES.get(cells["engine"], cells["engine"])),
-        engine_version=_known(cells, "engine_version", ""),
+        engine_version=cells["engine_version"] or RECIPES.get((cells["engine"], "engine_version"), ""),
         layout=_layout(cells),
         concurrency=_whole(cells, "batch") or 1,
         prompt_tokens=_whole(cells, "input_tokens") or 0,

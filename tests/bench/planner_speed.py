@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from planner.memory.elements import WEIGHT_BYTES
 from planner.memory.serving import serving_memory
 from planner.runs import ServingRun, TrainingRun
+from planner.speed.cards import NoRateError
+from planner.speed.engines import BEHAVIOUR
+from planner.speed.kernels import ENGINES
 from planner.speed.serving import ServingSpeed, serving_speed
 from planner.speed.training import TrainingSpeed, training_speed
 from tests.bench.planner_rows import CannotExpressError, Measured
@@ -29,11 +33,21 @@ def predict_speed(row: Measured) -> float:
     """In the unit of the row's quantity. Raises CannotExpressError with the reason."""
     if row.gpu is None:
         raise CannotExpressError("GPU not stated")
-    if isinstance(row.run, TrainingRun):
-        if row.quantity not in TRAINING:
-            raise CannotExpressError(f"quantity {row.quantity}")
-        return TRAINING[row.quantity](training_speed(training_run_of(row), row.gpu))
-    return _serving_value(row, serving_run_of(row))
+    try:
+        if isinstance(row.run, TrainingRun):
+            return _training_value(row, training_run_of(row))
+        return _serving_value(row, serving_run_of(row))
+    except NoRateError as error:
+        raise CannotExpressError(str(error)) from error
+
+
+def _training_value(row: Measured, run: TrainingRun) -> float:
+    assert row.gpu
+    if row.quantity not in TRAINING:
+        raise CannotExpressError(f"quantity {row.quantity}")
+    if run.engine not in BEHAVIOUR:
+        raise CannotExpressError(f"engine {run.engine}")
+    return TRAINING[row.quantity](training_speed(run, row.gpu))
 
 
 def training_run_of(row: Measured) -> TrainingRun:
@@ -58,6 +72,8 @@ def serving_run_of(row: Measured) -> ServingRun:
 
 def _serving_value(row: Measured, run: ServingRun) -> float:
     assert row.gpu
+    if run.engine not in ENGINES or run.weight_format not in WEIGHT_BYTES:
+        raise CannotExpressError(f"engine {run.engine} with weights in {run.weight_format}")
     speed = serving_speed(run, row.gpu)
     if row.quantity == "other" and run.engine_options.get("metric") == "time_to_first_token":
         return speed.first_token.expected

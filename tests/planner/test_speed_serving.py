@@ -12,9 +12,9 @@ from planner.catalogue.gpus import gpus
 from planner.catalogue.links import Network, network_port, nvlink, pcie, usual_network
 from planner.catalogue.models import models
 from planner.runs import Layout, ServingEngine
-from planner.speed.decode import cache_bytes_per_token, touched_experts, weight_bytes
+from planner.speed.decode import cache_bytes, touched_experts, weight_bytes
 from planner.speed.serving import serving_speed
-from tests.planner.speed_runs import A100, H100, LLAMA_8B, MIXTURE, faster, serving
+from tests.planner.speed_runs import A100, H100, MIXTURE, faster, serving
 
 engines = st.sampled_from(("vllm", "tensorrt-llm", "transformers", "sglang", "litgpt"))
 
@@ -52,11 +52,6 @@ def test_a_batch_touches_more_experts_until_it_touches_all() -> None:
     assert 100 < touched_experts(128, 8, 32) < 128
     run = serving(shape=MIXTURE, concurrency=1)
     assert weight_bytes(run, 1) < weight_bytes(run, 64) / 5
-
-
-def test_the_cache_of_a_token_is_what_the_catalogue_says() -> None:
-    for model in models().values():
-        assert cache_bytes_per_token(model.shape, 2) == model.cache_bytes_per_token, model.id
 
 
 def test_eager_engines_wait_for_their_host_with_one_request() -> None:
@@ -98,5 +93,5 @@ def test_ranges_hold_the_expected_value() -> None:
 
 def test_latent_attention_reads_its_compressed_cache() -> None:
     deepseek = models()["deepseek-ai/DeepSeek-V3"].shape
-    assert cache_bytes_per_token(deepseek, 2) == 61 * 576 * 2
-    assert cache_bytes_per_token(LLAMA_8B, 2) == 131_072
+    assert cache_bytes(serving(shape=deepseek, layout=Layout(tensor=8)), 1000) == 61 * 576 * 2 * 1000
+    assert cache_bytes(serving(layout=Layout(pipeline=2)), 1000) == 131_072_000
