@@ -28,7 +28,7 @@ from planner.speed.terms import TimeTerm, time_term
 _HEAD_BYTES = 2.0
 
 
-def decode_terms(run: ServingRun, gpu: Gpu, network: Network, batch: float, context: float) -> Iterator[TimeTerm]:
+def decode_terms(run: ServingRun, gpu: Gpu, network: Network, batch: float, context: int) -> Iterator[TimeTerm]:
     """`batch` requests with `context` tokens behind each, on each of the tensor-parallel GPUs."""
     reached, kernels = card(gpu, run.compute_dtype, flash=SERVING_FLASH), serving_kernels(run)
     busy = [_weights(run, gpu, reached, batch), _cache(run, reached, batch, context, kernels)]
@@ -75,7 +75,7 @@ def cache_bytes(run: ServingRun, context: int) -> float:
     return token_cache(run.shape, replace(run.layout, pipeline=1), run.kv_dtype).sequence(context)
 
 
-def _cache(run: ServingRun, reached: Card, batch: float, context: float, kernels: ServingKernels) -> TimeTerm:
+def _cache(run: ServingRun, reached: Card, batch: float, context: int, kernels: ServingKernels) -> TimeTerm:
     size = batch * cache_bytes(run, context)
     size *= repeats(run.shape, kernels)
     flops = batch * cached_attention_flops(run.shape, context) / run.layout.tensor

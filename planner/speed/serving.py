@@ -57,7 +57,7 @@ def serving_speed(run: ServingRun, gpu: Gpu, network: Network | None = None) -> 
     layout = run.layout
     batches = min(layout.data * layout.pipeline, max(1, run.concurrency))
     batch = run.concurrency / batches
-    context = run.prompt_tokens + run.output_tokens / 2
+    context = run.prompt_tokens + run.output_tokens // 2
     return ServingSpeed(
         first_token=TimeEstimate(tuple(prefill_terms(run, gpu, network, 1))),
         prompts=TimeEstimate(tuple(prefill_terms(run, gpu, network, batch))),
