@@ -10,7 +10,7 @@ from pathlib import Path
 from planner.catalogue.symptoms import symptoms
 from planner.web.words import SENTENCES
 
-AREAS = ("compatibility", "symptom", "launch")
+AREAS = ("compatibility", "symptom", "launch", "shape")
 KEY = re.compile(rf"(?:{'|'.join(AREAS)})(\.[a-z0-9_-]+)+")
 
 

@@ -8,9 +8,10 @@ from django.utils.functional import Promise
 
 from planner.reasons import Reason
 from planner.web.words.compatibility import COMPATIBILITY
+from planner.web.words.shapes import SHAPES
 from planner.web.words.symptoms import SYMPTOMS
 
-SENTENCES: Mapping[str, str | Promise] = {**COMPATIBILITY, **SYMPTOMS}
+SENTENCES: Mapping[str, str | Promise] = {**COMPATIBILITY, **SHAPES, **SYMPTOMS}
 
 
 def sentence(said: Reason) -> str:
