@@ -15,6 +15,7 @@ from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
 from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts, span_note
 from fleet.pages.downloads import chart_file
+from fleet.pages.heat import draw_heat, machine_heat
 from fleet.pages.history import Run, kept_history, runs
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.timeline import entries
@@ -65,6 +66,14 @@ def instance_series(request: TeamRequest, pk: int) -> HttpResponse:
     note = span_note(since=view.at - SPANS[span], until=view.at)
     figures = {drawn.chart.name: drawn.as_json() for drawn in charts}
     return JsonResponse({"span": span, "note": note, "charts": figures})
+
+
+def instance_heat(request: TeamRequest, pk: int) -> HttpResponse:
+    """The machine's month, hour by hour; loaded after the page."""
+    view = _view(request, pk)
+    gpu_ids = [tile.gpu_id for tile in view.tiles if tile.gpu_id]
+    heat = machine_heat(gpu_ids=gpu_ids, now=view.at, zone=timezone.get_current_timezone())
+    return draw_heat(request, heat, nav="instances", note=_("all GPUs of the machine together"))
 
 
 def instance_pulse(request: TeamRequest, pk: int) -> HttpResponse:

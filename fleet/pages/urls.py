@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.pages import instance, instances, overview, start
+from fleet.pages import heat, instance, instances, overview, start, usage
 
 team_urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -16,5 +16,8 @@ team_urlpatterns = [
     path("instances.csv", instances.instances_csv, name="instances_csv"),
     path("instances/<int:pk>/", instance.instance, name="instance"),
     path("instances/<int:pk>/series/", instance.instance_series, name="instance_series"),
+    path("instances/<int:pk>/heat/", instance.instance_heat, name="instance_heat"),
+    path("usage/", usage.usage, name="usage"),
+    path("usage/heat/", heat.usage_heat, name="usage_heat"),
     path("instances/<int:pk>/pulse/", instance.instance_pulse, name="instance_pulse"),
 ]

@@ -57,11 +57,16 @@ class Bucket:
     power_seconds: float = 0.0
 
     def add(self, other: Bucket) -> None:
+        """What the same GPUs did at another time."""
+        self.add_beside(other)
+        self.power_seconds += other.power_seconds
+
+    def add_beside(self, other: Bucket) -> None:
+        """What other GPUs did at the same time: power adds up. The caller sees to `power_seconds`."""
         for state, seconds in other.seconds.items():
             self.seconds[state] += seconds
         self.counts = [one + two for one, two in zip(self.counts, other.counts, strict=True)]
         self.watt_seconds += other.watt_seconds
-        self.power_seconds += other.power_seconds
 
 
 @dataclass(frozen=True, slots=True)

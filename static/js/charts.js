@@ -119,10 +119,10 @@ export const dashOf = (number) => TRACE_DASHES[number % TRACE_DASHES.length];
 
 const PATTERNS = { free: ".", stalled: "x", unknown: "/" };
 
-/** GPUs by state, stacked; what the server sends as kind "states". */
-function drawStates(element, figure) {
+/** GPUs by state, stacked. */
+export function stateTraces(figure) {
   const x = figure.traces[0].y.map((_count, number) => wallClock(figure.start + number * figure.step));
-  const traces = figure.traces.map(({ state, name, y }) => ({
+  return figure.traces.map(({ state, name, y }) => ({
     x,
     y,
     name: escapeText(name),
@@ -133,9 +133,14 @@ function drawStates(element, figure) {
     ...(PATTERNS[state] && {
       fillpattern: { shape: PATTERNS[state], fgcolor: ink(`--${state}`), bgcolor: ink("--panel"), size: 6, solidity: 0.35 },
     }),
-    hovertemplate: "%{y}",
+    hovertemplate: "%{y:.3~f}",
   }));
-  const range = [x[0], wallClock(figure.start + figure.traces[0].y.length * figure.step)];
+}
+
+/** What the server sends as kind "states". */
+function drawStates(element, figure) {
+  const traces = stateTraces(figure);
+  const range = [traces[0].x[0], wallClock(figure.start + figure.traces[0].y.length * figure.step)];
   window.Plotly.react(element, traces, layoutOf(Number(element.dataset.h) || 220, { xaxis: { range } }), CONFIG);
 }
 

@@ -30,6 +30,8 @@ ADDRESSES = (
     "settings/",
     "settings/members/",
     "images/",
+    "usage/",
+    "usage/?split=gpu_model",
 )
 
 
