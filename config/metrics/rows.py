@@ -11,6 +11,8 @@ from django.db.models import Case, CharField, Count, Max, Min, Q, QuerySet, Valu
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from fleet.inventory.models import ProviderAccount
+from fleet.providers.base import Capability
+from fleet.providers.registry import kinds_with
 from fleet.telemetry.models import Agent, ScrapeTarget
 from fleet.telemetry.rollups.columns import ROLLUPS
 from fleet.telemetry.rollups.models import LateBucket, RollupProgress
@@ -48,7 +50,7 @@ def _rollups(now: datetime) -> Iterator[Metric]:
 
 
 def _providers(now: datetime) -> Iterator[Metric]:
-    live = ProviderAccount.objects.filter(disconnected_at=None)
+    live = ProviderAccount.objects.filter(disconnected_at=None, kind__in=kinds_with(Capability.LIST))
     state = _which(paused=Q(enabled=False), failing=Q(failures__gt=0), unread=Q(listed_at=None), otherwise="ok")
     yield _gauge(
         "rackrent_provider_accounts",

@@ -25,7 +25,7 @@ from fleet.inventory.reconcile import Changes, apply_listing
 from fleet.meters import meters
 from fleet.providers.base import Capability
 from fleet.providers.errors import Invalid, ProviderError, RateLimited
-from fleet.providers.registry import adapters
+from fleet.providers.registry import kinds_with
 
 MAX_BACKOFF = timedelta(hours=1)
 MAX_RETRY_AFTER = timedelta(days=1)
@@ -53,9 +53,8 @@ class PollOutcome:
 
 def claim_due(*, now: datetime, at_once: int | None = None) -> list[Claim]:
     """Claims the accounts whose time has come, the longest due first; with those that are being read, at most `at_once`."""
-    listable = [kind for kind, adapter in adapters().items() if Capability.LIST in adapter.capabilities]
     due = ProviderAccount.objects.filter(
-        enabled=True, disconnected_at=None, kind__in=listable, next_poll_at__lte=now
+        enabled=True, disconnected_at=None, kind__in=kinds_with(Capability.LIST), next_poll_at__lte=now
     ).order_by("next_poll_at")
     free = None if at_once is None else max(0, at_once - being_read(now=now))
     claims = [

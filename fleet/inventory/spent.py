@@ -16,7 +16,7 @@ from typing import Any
 from django.db import connection
 
 from fleet.providers.base import Billing, Capability
-from fleet.providers.registry import adapters
+from fleet.providers.registry import kinds_with
 
 # The one observation before the month still holds at its beginning.
 _SPENT = """\
@@ -61,7 +61,7 @@ def spent_this_month(instance_ids: Sequence[int], *, now: datetime) -> list[Spen
         "none": Billing.NONE,
         "full": Billing.FULL,
         "storage": Billing.STORAGE,
-        "listable": [kind for kind, adapter in adapters().items() if Capability.LIST in adapter.capabilities],
+        "listable": kinds_with(Capability.LIST),
     }
     with connection.cursor() as cursor:
         cursor.execute(_SPENT, parameters)

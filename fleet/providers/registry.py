@@ -9,7 +9,7 @@ from functools import cache
 from typing import TypeVar
 
 import fleet.providers
-from fleet.providers.base import Provider
+from fleet.providers.base import Capability, Provider
 
 P = TypeVar("P", bound=type[Provider])
 _adapters: dict[str, type[Provider]] = {}
@@ -27,3 +27,7 @@ def adapters() -> Mapping[str, type[Provider]]:
     for module in pkgutil.iter_modules(fleet.providers.__path__):
         importlib.import_module(f"fleet.providers.{module.name}")
     return dict(sorted(_adapters.items(), key=lambda item: item[1].label.lower()))
+
+
+def kinds_with(capability: Capability) -> list[str]:
+    return [kind for kind, adapter in adapters().items() if capability in adapter.capabilities]

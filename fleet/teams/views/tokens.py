@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -14,6 +16,7 @@ from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
 from fleet.teams.forms import TokenForm
 from fleet.teams.models import APIToken, Role, Scope
+from fleet.teams.scrape_config import scrape_config
 from fleet.teams.tokens import create_token, revoke_token, usable_tokens
 
 
@@ -32,6 +35,9 @@ def draw(request: TeamRequest, form: TokenForm, secret: str = "", status: int = 
         "form": form,
         "secret": secret,
         "tokens": mine.filter(pk__in=usable),
+        "scrape_config": scrape_config(
+            base_url=settings.PUBLIC_URL or request.build_absolute_uri("/"), path=reverse("api-metrics")
+        ),
         "ended": mine.exclude(pk__in=usable)[:20],
     }
     return render(request, "settings/tokens.html", context, status=status)

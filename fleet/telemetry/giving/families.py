@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from fleet.inventory.prices import price_now
 from fleet.providers.base import Capability
-from fleet.providers.registry import adapters
+from fleet.providers.registry import kinds_with
 from fleet.states import GpuState
 from fleet.telemetry.giving.names import FREE_DESCRIPTION, GPU_NAMES, HOST_NAMES, XID_DESCRIPTION, Name
 from fleet.telemetry.giving.read import Fleet, Reading
@@ -88,7 +88,7 @@ def _states_now(fleet: Fleet) -> Iterator[Point]:
 
 
 def _prices(fleet: Fleet, now: datetime) -> Iterator[Point]:
-    listable = {kind for kind, adapter in adapters().items() if Capability.LIST in adapter.capabilities}
+    listable = kinds_with(Capability.LIST)
     for labels, machine in fleet.machines:
         instance = machine.instance
         # An account that is read every half hour is not out of date after a quarter.

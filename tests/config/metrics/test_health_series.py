@@ -54,7 +54,7 @@ def test_accounts_are_told_by_how_reading_them_goes(acme, account):
         )
     found = told(now)
     assert found["rackrent_provider_accounts"] == {
-        ("aws", "failing"): 1, ("aws", "ok"): 1, ("aws", "paused"): 1, ("manual", "unread"): 1,
+        ("aws", "failing"): 1, ("aws", "ok"): 1, ("aws", "paused"): 1,
     }  # fmt: skip
     assert found["rackrent_provider_listing_age_seconds"] == {("aws",): 600}
 
