@@ -18,6 +18,7 @@ from django.http.request import split_domain_port, validate_host
 from config.reach import is_loopback
 from fleet.guard import Guard
 from fleet.inventory.reach import reach_problem
+from fleet.telemetry.store.names import STORES
 
 METRICS_TOKEN_MIN_LENGTH = 24
 SECRET_KEY_MIN_LENGTH, SECRET_KEY_MIN_DISTINCT = 50, 5
@@ -177,3 +178,20 @@ def check_allowed_networks(**_: object) -> Iterator[CheckMessage]:
         except ValueError:
             hint = "Write networks as in 10.20.0.0/16,fd12:3456::/32, without bits to the right of the mask."
             yield Error(f"{network} in ALLOWED_NETWORKS is no network.", hint=hint, id="rackrent.E017")
+
+
+@register(Tags.security)
+def check_telemetry_store(**_: object) -> Iterator[CheckMessage]:
+    if settings.TELEMETRY_STORE not in STORES:
+        hint = "Write postgresql, or prometheus with TELEMETRY_WRITE_URL and TELEMETRY_READ_URL."
+        yield Error(f"TELEMETRY_STORE is {settings.TELEMETRY_STORE!r}.", hint=hint, id="rackrent.E019")
+    if settings.TELEMETRY_STORE != "prometheus":
+        return
+    for name in ("TELEMETRY_WRITE_URL", "TELEMETRY_READ_URL"):
+        parts = urlsplit(getattr(settings, name))
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+            hint = "Write it like http://vminsert:8480/insert/0/prometheus/api/v1/write and http://vmselect:8481/select/0/prometheus; a login has settings of its own."
+            yield Error(f"{name} is no plain http:// or https:// address.", hint=hint, id="rackrent.E020")
+    if settings.TELEMETRY_BEARER_TOKEN and settings.TELEMETRY_USER:
+        hint = "Keep TELEMETRY_BEARER_TOKEN, or TELEMETRY_USER with TELEMETRY_PASSWORD."
+        yield Error("Two ways to sign in at the store of readings are set.", hint=hint, id="rackrent.E021")

@@ -59,8 +59,12 @@ if 0 < RAW_HISTORY_DAYS <= RAW_RETENTION_DAYS:
     )
 ROLLUP_5MIN_RETENTION_DAYS = env_int("ROLLUP_5MIN_RETENTION_DAYS", 90, low=7, high=3_660)
 ROLLUP_1H_RETENTION_DAYS = env_int("ROLLUP_1H_RETENTION_DAYS", 396, low=31, high=3_660)
-# Which engine keeps readings (fleet/telemetry/store).
-TELEMETRY_STORE = env_str("TELEMETRY_STORE", "postgresql")
+# Which engine keeps readings (fleet/telemetry/store): postgresql, or prometheus for any store with remote write and PromQL, at these addresses.
+TELEMETRY_STORE = env_str("TELEMETRY_STORE", "postgresql") or "postgresql"
+TELEMETRY_WRITE_URL, TELEMETRY_READ_URL = env_str("TELEMETRY_WRITE_URL"), env_str("TELEMETRY_READ_URL")
+TELEMETRY_TENANT = env_str("TELEMETRY_TENANT")
+TELEMETRY_BEARER_TOKEN = env_secret("TELEMETRY_BEARER_TOKEN")
+TELEMETRY_USER, TELEMETRY_PASSWORD = env_str("TELEMETRY_USER"), env_secret("TELEMETRY_PASSWORD")
 # Networks of the operator's own, as in 10.0.0.0/8, that addresses typed by a team may reach; public ones always may (fleet/guard.py).
 ALLOWED_NETWORKS = env_list("ALLOWED_NETWORKS")
 # The real agent on this machine, as one of the first team's.

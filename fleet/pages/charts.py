@@ -5,16 +5,22 @@ Figures go to the browser as plain numbers on an even grid; the page's script dr
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from fleet.formats import rate_unit
 from fleet.pages.chartlist import CHARTS, Chart
 from fleet.pages.machine import MachineView
 from fleet.telemetry.series import Series, gpu_series, host_series, resolution_read
+from fleet.telemetry.store.base import StoreError
 from fleet.telemetry.words import resolution_words
+
+logger = logging.getLogger(__name__)
 
 # The first page shows a machine that has just begun to report.
 SHORT_SPAN = "15m"
@@ -161,7 +167,7 @@ def stretches(
 
 
 def draw_charts(view: MachineView, *, since: datetime, until: datetime) -> list[Drawn]:
-    """Every chart of the machine that has something to show; a machine without GPUs has none of theirs."""
+    """Every chart of the machine that has something to show; a machine without GPUs has none of theirs. Raises StoreError."""
     span: dict[str, Any] = {"since": since, "until": until, "max_points": MAX_POINTS}
     known = [tile for tile in view.tiles if tile.gpu_id]
     gpu_fields = [name for chart in CHARTS if chart.per_gpu for name in chart.fields]
@@ -170,6 +176,15 @@ def draw_charts(view: MachineView, *, since: datetime, until: datetime) -> list[
     host = host_series(instance_ids=[view.instance.pk], fields=host_fields, **span)
     drawn = [_draw_gpus(chart, view, gpus) if chart.per_gpu else _draw_host(chart, view, host) for chart in CHARTS]
     return [one for one in drawn if one.traces and not (one.chart.optional and one.empty)]
+
+
+def charts_and_note(view: MachineView, *, since: datetime, until: datetime) -> tuple[list[Drawn], str]:
+    """The charts, and what they are made of; none of them, and why, while the store of readings is away: the rest of the page needs it not."""
+    try:
+        return draw_charts(view, since=since, until=until), span_note(since=since, until=until)
+    except StoreError:
+        logger.exception("Charts cannot be drawn")
+        return [], _("the store of readings cannot be reached just now")
 
 
 def span_note(*, since: datetime, until: datetime) -> str:

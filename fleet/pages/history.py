@@ -6,6 +6,7 @@ rollups keep; each sample was judged by the same rules when it came.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,9 @@ from fleet.telemetry.rollups.columns import RAW
 from fleet.telemetry.series import Series, gpu_series, host_series
 from fleet.telemetry.spans import choose_resolution
 from fleet.telemetry.state_series import StateSeries, state_series
+from fleet.telemetry.store.base import StoreError
+
+logger = logging.getLogger(__name__)
 
 GPU_FIELDS = (
     "utilization_percent",
@@ -61,9 +65,18 @@ def kept_history(
     key = f"history:{sha256(shape.encode()).hexdigest()}:{span.total_seconds():g}:{max_points}"
     kept: History | None = cache.get(key)
     if kept is None:
-        kept = state_history(machines=machines, since=until - span, until=until, max_points=max_points)
+        try:
+            kept = state_history(machines=machines, since=until - span, until=until, max_points=max_points)
+        except StoreError:
+            logger.exception("States of the past cannot be read")
+            return _nothing_known(machines, until=until, span=span)
         cache.set(key, kept, kept_seconds)
     return kept
+
+
+def _nothing_known(machines: Sequence[MachineView], *, until: datetime, span: timedelta) -> History:
+    gpus = [(view.instance.pk, position) for view in machines for position in range(len(view.tiles))]
+    return History([until - span], span.total_seconds(), {gpu: [None] for gpu in gpus})
 
 
 def state_history(*, machines: Sequence[MachineView], since: datetime, until: datetime, max_points: int) -> History:

@@ -13,7 +13,7 @@ from django.utils.translation import pgettext
 from fleet import panels
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
-from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, draw_charts, span_note
+from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, charts_and_note
 from fleet.pages.downloads import chart_file
 from fleet.pages.heat import draw_heat, machine_heat
 from fleet.pages.history import Run, kept_history, runs
@@ -35,13 +35,13 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
     """One machine, live. What its provider ended stays readable here, by its address."""
     view = _view(request, pk)
     span = _span(request)
-    charts = draw_charts(view, since=view.at - SPANS[span], until=view.at)
+    charts, note = charts_and_note(view, since=view.at - SPANS[span], until=view.at)
     context = {
         "nav": "instances",
         "view": view,
         "span": span,
         "spans": [(name, f"{name[:-1]} {name[-1]}") for name in SPANS if name != SHORT_SPAN],
-        "span_note": span_note(since=view.at - SPANS[span], until=view.at),
+        "span_note": note,
         "charts": charts,
         "chart_json": {drawn.chart.name: drawn.as_json() for drawn in charts},
         "files_address": f"{reverse('instance_series', args=[request.team.slug, pk])}?span={span}",
@@ -60,10 +60,9 @@ def instance_series(request: TeamRequest, pk: int) -> HttpResponse:
     `?format=csv|parquet&chart=<name>`: those of one chart as a file.
     """
     view, span = _view(request, pk), _span(request)
-    charts = draw_charts(view, since=view.at - SPANS[span], until=view.at)
+    charts, note = charts_and_note(view, since=view.at - SPANS[span], until=view.at)
     if (file := chart_file(request, charts, instance=view.instance, until=view.at)) is not None:
         return file
-    note = span_note(since=view.at - SPANS[span], until=view.at)
     figures = {drawn.chart.name: drawn.as_json() for drawn in charts}
     return JsonResponse({"span": span, "note": note, "charts": figures})
 

@@ -16,7 +16,7 @@ from fleet import panels
 from fleet.formats import bytes_text
 from fleet.inventory.models import EnvironmentReport
 from fleet.inventory.reach import reach_problem
-from fleet.pages.charts import SHORT_SPAN, SPANS, draw_charts
+from fleet.pages.charts import SHORT_SPAN, SPANS, charts_and_note
 from fleet.pages.fleet import Fleet
 from fleet.pages.machine import MachineView
 from fleet.panels import Context
@@ -56,7 +56,7 @@ def start_context(fleet: Fleet) -> Context:
 
 
 def _own_charts(view: MachineView) -> Context:
-    drawn = draw_charts(view, since=view.at - SPANS[SHORT_SPAN], until=view.at)
+    drawn, _note = charts_and_note(view, since=view.at - SPANS[SHORT_SPAN], until=view.at)
     by_name = {one.chart.name: one for one in drawn}
     charts = [by_name[name] for name in HOST_CHARTS if name in by_name]
     return {"charts": charts, "span": SHORT_SPAN, "chart_json": {one.chart.name: one.as_json() for one in charts}}

@@ -46,6 +46,7 @@ def test_careful_settings_pass():
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
+        ("TELEMETRY_STORE", "influx", "rackrent.E019"),
         ("SECRET_KEY", "short", "rackrent.E001"),
         ("SECRET_KEY", "abab" * 20, "rackrent.E001"),
         ("SECRET_KEY", "", "rackrent.E001"),
@@ -125,3 +126,25 @@ def test_another_database_is_refused_by_name():
     done = check_with(DATABASE_URL="sqlite:///rackrent.db", SECRET_KEY=GOOD_KEY)
     assert done.returncode == 1
     assert "DATABASE_URL is no PostgreSQL address" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("TELEMETRY_WRITE_URL", "", "rackrent.E020"),
+        ("TELEMETRY_WRITE_URL", "ftp://store.example/write", "rackrent.E020"),
+        ("TELEMETRY_READ_URL", "https://user:secret@store.example/", "rackrent.E020"),
+        ("TELEMETRY_USER", "rackrent", "rackrent.E021"),
+    ],
+)
+def test_a_store_that_could_not_be_reached_is_refused(careful, name, value, expected):
+    careful.TELEMETRY_STORE = "prometheus"
+    careful.TELEMETRY_WRITE_URL = "https://store.example/api/v1/write"
+    careful.TELEMETRY_READ_URL = "https://store.example/"
+    careful.TELEMETRY_BEARER_TOKEN = "token"
+    assert found() == []
+    setattr(careful, name, value)
+    assert found() == [expected]
+    with pytest.raises(ImproperlyConfigured) as refused:
+        refuse_unsafe_settings()
+    assert "secret" not in str(refused.value)

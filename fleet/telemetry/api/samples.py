@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -12,9 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.status import HTTP_503_SERVICE_UNAVAILABLE
 
 from fleet.inventory.models import GPU, Instance
 from fleet.rest.parameters import ids_of, moment_of, number_of, word_of, words_of
@@ -27,6 +29,9 @@ from fleet.telemetry.api.files import FILE_ANSWERS, RENDERERS, NamedFormats, ref
 from fleet.telemetry.api.latest import GPU_COLUMNS, HOST_COLUMNS
 from fleet.telemetry.rollups.columns import RESOLUTIONS, ROLLUPS
 from fleet.telemetry.series import STATISTICS, Series, gpu_series, host_series
+from fleet.telemetry.store.base import StoreError
+
+logger = logging.getLogger(__name__)
 
 PERCENTILE_SOURCES = ("samples", *(one.name for one in ROLLUPS))
 DEFAULT_SPAN = timedelta(hours=1)
@@ -122,6 +127,10 @@ class SeriesView(ApiView):
 
     def handle_exception(self, exc: Exception) -> Response:
         refuse_as_json(self.request)
+        if isinstance(exc, StoreError):
+            logger.error("%s", exc)
+            exc = APIException(_("The store of readings cannot answer just now. Ask again later."), "unavailable")
+            exc.status_code = HTTP_503_SERVICE_UNAVAILABLE
         return super().handle_exception(exc)
 
     def span(self, request: Request, *, count: int) -> dict[str, Any]:

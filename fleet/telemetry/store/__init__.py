@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from django.conf import settings
 
 from fleet.telemetry.store.base import Store
 from fleet.telemetry.store.postgresql import PostgresStore
+from fleet.telemetry.store.prometheus import PrometheusStore
+
+ENGINES: dict[str, Callable[[], Store]] = {"postgresql": PostgresStore, "prometheus": PrometheusStore}
 
 
 def current_store() -> Store:
@@ -16,4 +20,4 @@ def current_store() -> Store:
 
 @cache
 def _store(name: str) -> Store:
-    return {"postgresql": PostgresStore}[name]()
+    return ENGINES[name]()
