@@ -34,6 +34,13 @@ def layer_bytes(run: TrainingRun, *, experts: bool) -> dict[str, float]:
     return {kind: scale * amount for kind, amount in kinds.items() if amount}
 
 
+def recomputes(run: TrainingRun, module: str) -> bool:
+    """Whether selective checkpointing drops a module by Megatron's name; without names it drops the attention core alone."""
+    if run.checkpointing != "selective":
+        return False
+    return module in run.recompute_modules if run.recompute_modules else module == "core_attn"
+
+
 def _trains(run: TrainingRun) -> bool:
     return run.lora is None
 
@@ -47,6 +54,9 @@ def _norms(run: TrainingRun, kept: Kept) -> float:
     hidden = run.shape.hidden
     # Parallel attention and MLP (no second norm) are rare: two norms are counted.
     norm = kept.norm_input + (kept.norm_trained if _trains(run) else 0)
+    if recomputes(run, "layernorm"):
+        # The inputs stay, one for both norms where the residual is added in place.
+        norm /= 2
     masks = 2.0 if run.shape.layer_norm and run.engine in {"megatron", "nemo"} else 0.0
     quantized = kept.quantized if run.weight_format in BITSANDBYTES else 0.0
     return hidden * (2 * norm + masks + quantized) / sequence_shard(run)
@@ -71,7 +81,7 @@ def _latent(run: TrainingRun) -> float:
     assert latent
     compressed = (latent.query_rank or 0) + latent.kv_rank + latent.rope_dim
     key, value = latent.nope_dim + latent.rope_dim, latent.value_dim
-    wide = shape.heads * (2 * key + 2 * key + 2 * value)
+    wide = shape.heads * ((0 if recomputes(run, "mla_up_proj") else 4 * key + value) + value)
     return HALF * (shape.hidden + 2 * compressed) / sequence_shard(run) + HALF * wide / tensor
 
 
@@ -79,7 +89,7 @@ def _scores(run: TrainingRun, kept: Kept) -> float:
     if run.attention != "eager":
         # A log-sum-exp in fp32 for each head.
         return 4 * run.shape.heads / run.layout.tensor
-    if run.checkpointing == "selective" and not run.recompute_modules:
+    if recomputes(run, "core_attn"):
         return 0.0
     return kept.score * run.shape.heads * run.sequence_length / run.layout.context / run.layout.tensor
 
@@ -87,12 +97,13 @@ def _scores(run: TrainingRun, kept: Kept) -> float:
 def _mlp(run: TrainingRun, kept: Kept, intermediate: int) -> float:
     tensor = run.layout.tensor
     inputs = HALF * run.shape.hidden / sequence_shard(run) if _keeps_inputs(run) else 0.0
-    return inputs + HALF * intermediate * _mlp_factors(run, kept) / tensor
+    wide = 0.0 if recomputes(run, "mlp") else HALF * intermediate * _mlp_factors(run, kept) / tensor
+    return inputs + wide
 
 
-def _mlp_factors(run: TrainingRun, kept: Kept) -> float:
+def _mlp_factors(run: TrainingRun, kept: Kept, *, recomputed: bool = False) -> float:
     """How many tensors as wide as the MLP are kept: of the activation, of the gate's product, and the input of the last matrix."""
-    product = 1 if _keeps_inputs(run) else 0
+    product = 1 if _keeps_inputs(run) and not recomputed else 0
     if not run.shape.gated_mlp:
         return 1 + product
     return (2 if kept.fused_gate else 3) + product
@@ -105,7 +116,8 @@ def _experts(run: TrainingRun, kept: Kept) -> float:
     assert experts
     expert_tensor = layout.expert_tensor or layout.tensor
     copies = experts.active * expert_tensor / sequence_shard(run)
-    routed = HALF * (2 * shape.hidden + experts.intermediate * _mlp_factors(run, kept) / expert_tensor)
+    factors = _mlp_factors(run, kept, recomputed=recomputes(run, "moe_act"))
+    routed = HALF * (2 * shape.hidden + experts.intermediate * factors / expert_tensor)
     router = (HALF * shape.hidden + 8 * experts.count) / sequence_shard(run)
     shared = _mlp(run, kept, experts.shared_intermediate) if experts.shared_intermediate else 0.0
     return copies * routed + router + shared

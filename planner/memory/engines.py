@@ -26,7 +26,10 @@ GRAPHS_IN_PROFILE: Version = (0, 20)
 SAMPLER_SORTED = 38.0
 SAMPLER = 14.0
 SAMPLER_WITHOUT_SORT: Version = (0, 17)
-PROFILE_FIXED = 0.15 * GIB
+PROFILE_FIXED = 0.18 * GIB
+# Workspaces that stay beside the peak: of fused expert kernels, and of a vision encoder (llm-d-planner, 0.26 to 0.47 and 0.2 to 0.3).
+PROFILE_EXPERTS = 0.35 * GIB
+PROFILE_VISION = 0.25 * GIB
 # Versions whose defaults grew with the card (vLLM arg_utils: 70 GiB and more, A100 excepted).
 LARGE_CARD_DEFAULTS: Version = (0, 9)
 LARGE_CARD = 70 * GIB
@@ -72,9 +75,12 @@ def activation_peak(run: ServingRun, gpu: Gpu | None) -> Term:
     width = 6 * intermediate / run.layout.tensor + 6 * shape.hidden
     sampled = SAMPLER if version_of(run) >= SAMPLER_WITHOUT_SORT else SAMPLER_SORTED
     forward, sampler = width * limit.tokens, sampled * limit.sequences * shape.vocab
-    formula = f"max({width:.4g} B x {limit.tokens} tokens, {sampled:g} B x {limit.sequences} sequences x V) + 0.15 GiB"
+    fixed = (
+        PROFILE_FIXED + (PROFILE_EXPERTS if shape.experts else 0) + (PROFILE_VISION if shape.vision_parameters else 0)
+    )
+    formula = f"max({width:.4g} B x {limit.tokens} tokens, {sampled:g} B x {limit.sequences} sequences x V) + {fixed / GIB:.2f} GiB"
     source = "vLLM profile run: gate, up and their product in 16 bits; sampler's logits at full width on each rank"
-    return Term.within("activation_peak", max(forward, sampler) + PROFILE_FIXED, 0.25, formula=formula, source=source)
+    return Term.within("activation_peak", max(forward, sampler) + fixed, 0.25, formula=formula, source=source)
 
 
 def non_torch(run: ServingRun) -> Term:

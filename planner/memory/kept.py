@@ -7,8 +7,9 @@ keeps both factors, attention keeps q, k, v and its output.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
-from planner.runs import TrainingRun
+from planner.runs import TrainingEngine, TrainingRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,18 @@ BY_ENGINE = {
 
 
 def kept_by(run: TrainingRun) -> Kept:
-    kept = BY_ENGINE[run.engine]
-    if run.shape.layer_norm:
+    return _kept(run.engine, layer_norm=run.shape.layer_norm, compiled=run.compiled)
+
+
+@cache
+def _kept(engine: TrainingEngine, *, layer_norm: bool, compiled: bool) -> Kept:
+    kept = BY_ENGINE[engine]
+    if layer_norm:
         kept = replace(kept, norm_input=2, norm_trained=0)
-    elif run.engine in {"megatron", "nemo"}:
+    elif engine in {"megatron", "nemo"}:
         # Shapes with RMSNorm are trained without dropout: the softmax alone is kept.
         kept = replace(kept, score=2)
-    if run.compiled:
+    if compiled:
         # The compiler recomputes elementwise work in the backward pass.
         kept = replace(kept, norm_input=2, norm_trained=0, fused_gate=True)
     return kept

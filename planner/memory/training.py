@@ -29,13 +29,27 @@ FOREACH = "PyTorch foreach AdamW: the root of the second moment and the quotient
 def training_memory(run: TrainingRun, gpu: Gpu | None = None, *, stage: int | None = None) -> MemoryEstimate:
     """Bytes for a GPU of pipeline stage `stage` (negative from the end), or of the fullest one."""
     every = stages(run)
-    chosen = every if stage is None else [every[stage]]
+    chosen = _fullest_of_each_kind(every) if stage is None else [every[stage]]
     return max((_stage_memory(run, gpu, one) for one in chosen), key=lambda estimate: estimate.expected())
 
 
+def _fullest_of_each_kind(every: list[Stage]) -> list[Stage]:
+    """Of stages with the same layers and ends, the one with most micro-batches in flight: no other can be fuller."""
+    fullest: dict[tuple[int, int, bool, bool], Stage] = {}
+    for stage in every:
+        kind = (stage.dense_layers, stage.expert_layers, stage.has_embedding, stage.has_head)
+        if kind not in fullest or stage.micro_batches_in_flight > fullest[kind].micro_batches_in_flight:
+            fullest[kind] = stage
+    return list(fullest.values())
+
+
 def _stage_memory(run: TrainingRun, gpu: Gpu | None, stage: Stage) -> MemoryEstimate:
-    states = list(state_terms(run, stage))
-    moments = [_loss(run, stage, states), _layer_backward(run, stage, states), _step(run, stage, states)]
+    states, kept = list(state_terms(run, stage)), list(activation_terms(run, stage))
+    moments = [
+        [*_held(run, states), *kept, *_loss(run, stage)],
+        [*_held(run, states), *kept, *_layer_backward(run, stage)],
+        [*states, *_step(run, stage)],
+    ]
     fullest = max(moments, key=lambda terms: sum(term.expected for term in terms))
     fullest.append(workspace_term(gpu))
     allocated = sum(term.expected for term in fullest)
@@ -43,40 +57,38 @@ def _stage_memory(run: TrainingRun, gpu: Gpu | None, stage: Stage) -> MemoryEsti
     return MemoryEstimate(tuple(term for term in fullest if term.high))
 
 
-def _loss(run: TrainingRun, stage: Stage, states: list[Term]) -> list[Term]:
+def _loss(run: TrainingRun, stage: Stage) -> Iterator[Term]:
     """The backward pass begins: all that the forward pass kept is there, and the logits."""
-    logits = [logits_term(run, tokens_per_gpu(run))] if stage.has_head else []
-    ends = gathered_terms(run, stage, layers=False)
-    return [*_held(run, states), *ends, *activation_terms(run, stage), *logits, *unpacking_terms(run)]
+    if stage.has_head:
+        yield logits_term(run, tokens_per_gpu(run))
+    yield from gathered_terms(run, stage, layers=False)
+    yield from unpacking_terms(run)
 
 
-def _layer_backward(run: TrainingRun, stage: Stage, states: list[Term]) -> list[Term]:
+def _layer_backward(run: TrainingRun, stage: Stage) -> Iterator[Term]:
     """The logits are gone, and the last layer is gathered and computed again."""
-    kept = activation_terms(run, stage)
-    again = recomputed_terms(run, stage) if run.checkpointing == "full" else ()
-    return [*_held(run, states), *gathered_terms(run, stage, layers=True), *kept, *again, *unpacking_terms(run)]
+    if run.checkpointing == "full":
+        yield from recomputed_terms(run, stage)
+    yield from gathered_terms(run, stage, layers=True)
+    yield from unpacking_terms(run)
 
 
 def _held(run: TrainingRun, states: list[Term]) -> list[Term]:
     return [term for term in states if term.key != "gradients" or _gradients_stay(run)]
 
 
-def _step(run: TrainingRun, stage: Stage, states: list[Term]) -> list[Term]:
+def _step(run: TrainingRun, stage: Stage) -> Iterator[Term]:
     """The optimizer steps: activations are gone, all gradients are there, and its temporaries."""
-    trained = held_parameters(run, stage).trained
     if run.optimizer_offload:
-        return list(states)
+        return
+    trained = held_parameters(run, stage).trained
     if run.engine == "deepspeed":
         amount = 4 * min(trained / data_shard(run), SUB_GROUP)
-        step = Term.within("optimizer_step", amount, 0.5, formula="4 B x min(P / N, 1e9)", source=DEEPSPEED_STEP)
-        return [*states, *gathered_terms(run, stage, layers=True), step]
-    if run.engine not in {"transformers", "ddp"}:
-        return list(states)
-    size = per_parameter(run).optimizer
-    return [
-        *states,
-        Term.within("optimizer_step", size * trained, 0.5, formula=f"{size:g} B x {trained:.4g}", source=FOREACH),
-    ]
+        yield Term.within("optimizer_step", amount, 0.5, formula="4 B x min(P / N, 1e9)", source=DEEPSPEED_STEP)
+        yield from gathered_terms(run, stage, layers=True)
+    elif run.engine in {"transformers", "ddp"}:
+        size = per_parameter(run).optimizer
+        yield Term.within("optimizer_step", size * trained, 0.5, formula=f"{size:g} B x {trained:.4g}", source=FOREACH)
 
 
 def _gradients_stay(run: TrainingRun) -> bool:

@@ -149,3 +149,14 @@ def test_a_7b_lora_fits_a_24_gib_card_and_full_training_does_not() -> None:
     )  # fmt: skip
     assert training_memory(lora, card).high() < card.memory_bytes
     assert training_memory(replace(lora, method="full", lora=None), card).low() > card.memory_bytes
+
+
+def test_selective_checkpointing_drops_what_it_names_and_else_the_attention_core() -> None:
+    eager = replace(MEGATRON, attention="eager")
+    core = terms(replace(eager, checkpointing="selective"))
+    assert "activations_scores" not in core
+    assert core["activations_mlp"] == terms(eager)["activations_mlp"]
+    named = terms(replace(eager, checkpointing="selective", recompute_modules=("mlp", "layernorm")))
+    assert named["activations_scores"] == terms(eager)["activations_scores"]
+    assert named["activations_mlp"] < 0.2 * terms(eager)["activations_mlp"]
+    assert named["activations_norms"] < terms(eager)["activations_norms"]
