@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from planner.shapes import LatentAttention, ModelShape
 
@@ -58,6 +59,7 @@ class Parameters:
         return self.expert_layers * self.routed
 
 
+@lru_cache(maxsize=1024)
 def count_parameters(shape: ModelShape) -> Parameters:
     experts, norm = shape.experts, _norm(shape)
     dense_layers = experts.dense_layers if experts else shape.layers

@@ -16,7 +16,6 @@ from planner.speed.collectives import (
 )
 from planner.speed.engines import Behaviour, behaviour
 from planner.speed.flops import layer_kinds
-from planner.speed.microbatch import Stage, passes
 from planner.speed.sharding import (
     expert_tensor,
     gradient_bytes,
@@ -24,6 +23,7 @@ from planner.speed.sharding import (
     stage_parameters,
     trained_parameters,
 )
+from planner.speed.stage import Stage, passes
 from planner.speed.terms import TimeTerm, time_term
 from planner.speed.traffic import ELEMENT
 

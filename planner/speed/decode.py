@@ -17,13 +17,14 @@ from planner.speed.flops import cached_attention_flops, forward_flops, layer_kin
 from planner.speed.kernels import (
     REPEATED_READS,
     SERVING_FLASH,
-    WEIGHT_STREAM,
-    WEIGHT_STREAM_OF,
     ServingKernels,
+    bytes_per_weight,
     serving_kernels,
     weight_kernel,
+    weight_stream,
 )
 from planner.speed.terms import TimeTerm, time_term
+from planner.speed.traffic import ELEMENT
 
 _HEAD_BYTES = 2.0
 
@@ -46,7 +47,7 @@ def touched_experts(count: int, active: int, tokens: float) -> float:
 
 def weight_bytes(run: ServingRun, tokens: float) -> float:
     """What a step reads on one GPU. The embedding is only looked up; the head stays 16-bit."""
-    counts, each = count_parameters(run.shape), weight_kernel(run).bytes_per_weight
+    counts, each = count_parameters(run.shape), bytes_per_weight(run)
     routed = 0.0
     if run.shape.experts:
         experts = run.shape.experts
@@ -57,7 +58,7 @@ def weight_bytes(run: ServingRun, tokens: float) -> float:
 
 
 def _weights(run: ServingRun, gpu: Gpu, reached: Card, batch: float) -> TimeTerm:
-    stream = WEIGHT_STREAM_OF.get(gpu.id, WEIGHT_STREAM)
+    stream = weight_stream(gpu.id)
     read = weight_bytes(run, batch) / (reached.bandwidth * stream.value * weight_kernel(run).share)
     forward = forward_flops(run.shape, 1)
     computed = forward.matrices * batch / run.layout.tensor / reached.matrix
@@ -76,8 +77,7 @@ def cache_bytes(run: ServingRun, context: int) -> float:
 
 
 def _cache(run: ServingRun, reached: Card, batch: float, context: int, kernels: ServingKernels) -> TimeTerm:
-    size = batch * cache_bytes(run, context)
-    size *= repeats(run.shape, kernels)
+    size = batch * cache_bytes(run, context) * repeats(run.shape, kernels)
     flops = batch * cached_attention_flops(run.shape, context) / run.layout.tensor
     return time_term(
         "cache",
@@ -98,7 +98,7 @@ def repeats(shape: ModelShape, kernels: ServingKernels) -> float:
 
 def _all_reduce(run: ServingRun, network: Network, batch: float, kernels: ServingKernels) -> TimeTerm:
     link = slowest_link(network, run.layout.tensor)
-    size = batch * run.shape.hidden * 2.0
+    size = batch * run.shape.hidden * ELEMENT
     one = serving_all_reduce(size, run.layout.tensor, link, kernels)
     return time_term(
         "tensor_parallel",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
-from planner.runs import TrainingRun
+from planner.runs import TrainingEngine, TrainingRun
+
+KernelSet = Literal["eager", "partly", "fused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Behaviour:
     fetching the batch). `flash`: generation of its attention kernels. `splits_streams`: tensor parallelism comes with sequence parallelism.
     """
 
-    kernels: Kernels
+    kernels: KernelSet
     step: float
     exposed_data: float
     source: str
@@ -46,72 +48,74 @@ class Behaviour:
     splits_streams: bool = False
 
 
-_EAGER = Kernels(
-    norms=4.0,
-    activation=1.5,
-    rotation=3.0,
-    loss=31.0,
-    loss_chunked=20.0,
-    host_layer=0.9e-3,
-    host_adapter=0.11e-3,
-    adapters=1.0,
-    casts=2.75,
-    source="eager PyTorch, norms in 32 bit as transformers 4 writes them; host times: Qwen fine-tuning rows at 256 and 512 tokens",
-)
-_PARTLY = Kernels(
-    norms=1.0,
-    activation=1.0,
-    rotation=1.5,
-    loss=31.0,
-    loss_chunked=12.0,
-    host_layer=0.5e-3,
-    host_adapter=0.1e-3,
-    adapters=1.0,
-    casts=2.75,
-    source="fused 16-bit norms; loss and 8-bit casts: llm-foundry rows of small models and of FP8",
-)
-_FUSED = Kernels(
-    norms=0.7,
-    activation=0.7,
-    rotation=1.0,
-    loss=20.0,
-    loss_chunked=10.0,
-    host_layer=0.3e-3,
-    host_adapter=0.05e-3,
-    adapters=0.5,
-    casts=0.5,
-    source="Transformer Engine or torch.compile: norms joined with what follows them",
-)
+KERNELS: dict[KernelSet, Kernels] = {
+    "eager": Kernels(
+        norms=4.0,
+        activation=1.5,
+        rotation=3.0,
+        loss=31.0,
+        loss_chunked=20.0,
+        host_layer=0.9e-3,
+        host_adapter=0.11e-3,
+        adapters=1.0,
+        casts=2.75,
+        source="eager PyTorch, norms in 32 bit as transformers 4 writes them; host times: Qwen fine-tuning rows at 256 and 512 tokens",
+    ),
+    "partly": Kernels(
+        norms=1.0,
+        activation=1.0,
+        rotation=1.5,
+        loss=31.0,
+        loss_chunked=12.0,
+        host_layer=0.5e-3,
+        host_adapter=0.1e-3,
+        adapters=1.0,
+        casts=2.75,
+        source="fused 16-bit norms; loss and 8-bit casts: llm-foundry rows of small models and of FP8",
+    ),
+    "fused": Kernels(
+        norms=0.7,
+        activation=0.7,
+        rotation=1.0,
+        loss=20.0,
+        loss_chunked=10.0,
+        host_layer=0.3e-3,
+        host_adapter=0.05e-3,
+        adapters=0.5,
+        casts=0.5,
+        source="Transformer Engine or torch.compile: norms joined with what follows them",
+    ),
+}
 
-BEHAVIOUR: Mapping[str, Behaviour] = {
+BEHAVIOUR: dict[TrainingEngine, Behaviour] = {
     "ddp": Behaviour(
-        _EAGER, step=0.02, exposed_data=0.15, source="PyTorch 2 DDP, buckets of 25 MB behind the backward pass"
+        "eager", step=0.02, exposed_data=0.15, source="PyTorch 2 DDP, buckets of 25 MB behind the backward pass"
     ),
     "fsdp": Behaviour(
-        _PARTLY,
+        "partly",
         step=0.028,
         exposed_data=0.14,
         host_shard=0.1e-3,
         source="PyTorch 2 FSDP: llm-foundry rows from 8 to 512 GPUs",
     ),
     "deepspeed": Behaviour(
-        _EAGER,
+        "eager",
         step=0.05,
         exposed_data=1.0,
         host_shard=3.0e-3,
         source="DeepSpeed 0.10 to 0.12: Qwen full fine-tuning rows with ZeRO-3",
     ),
     "transformers": Behaviour(
-        _EAGER,
+        "eager",
         step=0.02,
         exposed_data=0.3,
         host_shard=0.1e-3,
         source="transformers 4.32 Trainer: Qwen fine-tuning rows",
     ),
-    "torchtune": Behaviour(_PARTLY, step=0.02, exposed_data=0.2, host_shard=0.1e-3, source="torchtune 0.3, FSDP2"),
-    "litgpt": Behaviour(_PARTLY, step=0.02, exposed_data=0.2, host_shard=0.1e-3, source="litgpt 0.4, FSDP"),
+    "torchtune": Behaviour("partly", step=0.02, exposed_data=0.2, host_shard=0.1e-3, source="torchtune 0.3, FSDP2"),
+    "litgpt": Behaviour("partly", step=0.02, exposed_data=0.2, host_shard=0.1e-3, source="litgpt 0.4, FSDP"),
     "megatron": Behaviour(
-        _FUSED,
+        "fused",
         step=0.01,
         exposed_data=0.1,
         exposed_tensor=0.4,
@@ -120,7 +124,7 @@ BEHAVIOUR: Mapping[str, Behaviour] = {
         source="Megatron-LM core 0.9 to 0.14 with overlaps on: its Llama-3 rows",
     ),
     "nemo": Behaviour(
-        _FUSED,
+        "fused",
         step=0.01,
         exposed_data=0.1,
         exposed_tensor=0.4,
@@ -133,6 +137,9 @@ BEHAVIOUR: Mapping[str, Behaviour] = {
 
 
 def behaviour(run: TrainingRun) -> Behaviour:
+    return BEHAVIOUR[run.engine]
+
+
+def kernels_of(run: TrainingRun) -> Kernels:
     """torch.compile fuses what eager engines do not."""
-    of_engine = BEHAVIOUR[run.engine]
-    return replace(of_engine, kernels=_FUSED) if run.compiled else of_engine
+    return KERNELS["fused" if run.compiled else behaviour(run).kernels]

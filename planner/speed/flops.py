@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from planner.parameters import attention_width
@@ -56,6 +57,7 @@ class Forward:
         return self.matrices + self.attention
 
 
+@lru_cache(maxsize=1024)
 def forward_flops(shape: ModelShape, sequence: int, *, count: AttentionCount = "causal") -> Forward:
     """Of one token of a sequence of `sequence` tokens, without the layers that only predict further tokens."""
     dense, expert = layer_kinds(shape)

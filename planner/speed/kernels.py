@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.memory.elements import WEIGHT_BYTES
-from planner.runs import ServingRun, WeightFormat
+from planner.runs import ServingEngine, ServingRun, WeightFormat
 from planner.speed.terms import Constant
 
 
@@ -19,85 +18,60 @@ class ServingKernels:
     query head; `cache_repeated`: it is read anew for each query head of a group.
     """
 
-    version: str
-    layer: float
-    host: bool
-    step: float
-    all_reduce: float
-    spread: float
     source: str
+    spread: float
+    layer: float
+    step: float = 0.3e-3
+    all_reduce: float = 12e-6
+    host: bool = False
     experts: float = 0.0
     cache: float = 0.75
     cache_copied: bool = False
     cache_repeated: bool = False
 
 
-# Generation of the flash kernels that serving engines bring.
-SERVING_FLASH = 3
 _QWEN = "Qwen speed benchmarks, one request"
 _TABLES = "NVIDIA's tables for it, static batches"
-ENGINES: Mapping[str, tuple[ServingKernels, ...]] = {
-    # The first whose version begins the run's is taken; the last has none and is for every other.
-    "vllm": (ServingKernels("", 0.115e-3, False, 0.3e-3, 12e-6, 0.15, f"vLLM 0.6 with CUDA graphs: {_QWEN} on A100"),),
-    "sglang": (
-        ServingKernels(
-            "", 0.055e-3, False, 0.2e-3, 12e-6, 0.15, f"SGLang 0.4 with CUDA graphs: {_QWEN} on H20", 0.02e-3
+_EAGER = ServingKernels(
+    "transformers, eager: first Qwen and ChatGLM2 READMEs on A100",
+    spread=0.3,
+    layer=0.77e-3,
+    step=0.0,
+    all_reduce=30e-6,
+    host=True,
+    cache=0.42,
+    cache_copied=True,
+)
+# By engine and the beginning of its version; "" is for every other.
+ENGINES: dict[ServingEngine, dict[str, ServingKernels]] = {
+    "vllm": {"": ServingKernels(f"vLLM 0.6 with CUDA graphs: {_QWEN} on A100", 0.15, 0.115e-3)},
+    "sglang": {
+        "": ServingKernels(
+            f"SGLang 0.4 with CUDA graphs: {_QWEN} on H20", 0.15, 0.055e-3, step=0.2e-3, experts=0.02e-3
         ),
-    ),
-    "tensorrt-llm": (
-        ServingKernels("0.5", 0.05e-3, False, 0.3e-3, 10e-6, 0.2, f"TensorRT-LLM 0.5: {_TABLES}", cache_repeated=True),
-        ServingKernels(
-            "0.6",
-            0.05e-3,
-            False,
-            0.3e-3,
-            10e-6,
-            0.2,
-            f"TensorRT-LLM 0.6, before its XQA kernels: {_TABLES}",
-            cache_repeated=True,
+    },
+    "tensorrt-llm": {
+        "": ServingKernels("TensorRT-LLM 1.0: NVIDIA's tables for it, full load", 0.2, 0.05e-3, all_reduce=10e-6),
+        "0.5": ServingKernels(f"TensorRT-LLM 0.5: {_TABLES}", 0.2, 0.05e-3, all_reduce=10e-6, cache_repeated=True),
+        "0.6": ServingKernels(
+            f"TensorRT-LLM 0.6, before its XQA kernels: {_TABLES}", 0.2, 0.05e-3, all_reduce=10e-6, cache_repeated=True
         ),
-        ServingKernels("", 0.05e-3, False, 0.3e-3, 10e-6, 0.2, "TensorRT-LLM 1.0: NVIDIA's tables for it, full load"),
-    ),
-    "transformers": (
-        ServingKernels(
-            "4.46",
-            0.88e-3,
-            True,
-            0.0,
-            30e-6,
-            0.15,
-            f"transformers 4.46, eager: {_QWEN} on A100",
-            0.0,
-            0.42,
-            cache_copied=True,
+    },
+    "transformers": {
+        "": _EAGER,
+        "4.46": replace(_EAGER, source=f"transformers 4.46, eager: {_QWEN} on A100", spread=0.15, layer=0.88e-3),
+        "4.51": replace(
+            _EAGER, source=f"transformers 4.51, eager: {_QWEN} on H20", spread=0.25, layer=0.60e-3, cache=0.20
         ),
-        ServingKernels(
-            "4.51",
-            0.60e-3,
-            True,
-            0.0,
-            30e-6,
-            0.25,
-            f"transformers 4.51, eager: {_QWEN} on H20",
-            0.0,
-            0.20,
-            cache_copied=True,
+    },
+    "litgpt": {
+        "": ServingKernels(
+            "litgpt, eager: its resource tables on A100", 0.35, 0.8e-3, step=0.0, all_reduce=30e-6, host=True
         ),
-        ServingKernels(
-            "",
-            0.77e-3,
-            True,
-            0.0,
-            30e-6,
-            0.3,
-            "transformers, eager: first Qwen and ChatGLM2 READMEs on A100",
-            0.0,
-            0.42,
-            cache_copied=True,
-        ),
-    ),
-    "litgpt": (ServingKernels("", 0.8e-3, True, 0.0, 30e-6, 0.35, "litgpt, eager: its resource tables on A100"),),
+    },
 }
+# Generation of the flash kernels that serving engines bring.
+SERVING_FLASH = 3
 # Of the times that a cache is read anew, those that the second-level cache does not answer.
 REPEATED_READS = Constant(
     0.75,
@@ -105,60 +79,74 @@ REPEATED_READS = Constant(
     "reads of the cache for each query head that reach memory",
     "TensorRT-LLM 0.6: its table's rows with grouped heads",
 )
+# What vLLM and SGLang need a layer when told to do without CUDA graphs: the host of an engine with fused kernels.
+WITHOUT_GRAPHS = Constant(
+    0.4e-3, 0.5, "seconds of the host for a layer", "half of transformers' eager time: fewer, fused kernels"
+)
 
 
 def serving_kernels(run: ServingRun) -> ServingKernels:
-    known = ENGINES[run.engine]
-    return next(kernels for kernels in known if run.engine_version.startswith(kernels.version))
+    of_engine = ENGINES[run.engine]
+    version = max((known for known in of_engine if run.engine_version.startswith(known)), key=len)
+    kernels = of_engine[version]
+    if run.cuda_graphs or kernels.host:
+        return kernels
+    return replace(
+        kernels, layer=WITHOUT_GRAPHS.value, spread=WITHOUT_GRAPHS.spread, host=True, source=WITHOUT_GRAPHS.source
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class WeightKernel:
-    """`bytes_per_weight` with its scales; `share`: of the bandwidth, against 16-bit weights' kernels; `layer`: seconds more for a layer, and
-    `experts` for one with experts; `blocking`: they are not hidden behind the GPU.
+    """`share`: of the bandwidth, against 16-bit weights' kernels; `layer`: seconds more for a layer, and `experts` for one with experts;
+    `blocking`: they are not hidden behind the GPU.
     """
 
-    bytes_per_weight: float
     share: float = 1.0
     layer: float = 0.0
     experts: float = 0.0
     blocking: bool = False
 
 
-# What is not here reads its weights as fast as 16-bit kernels do (Marlin on Ampere: Qwen2.5 speed benchmark).
-WEIGHT_KERNELS: Mapping[tuple[str, WeightFormat], WeightKernel] = {
-    ("transformers", "gptq-int4"): WeightKernel(WEIGHT_BYTES["gptq-int4"], 0.25),
-    ("transformers", "gptq-int8"): WeightKernel(WEIGHT_BYTES["gptq-int8"], 0.5, 0.28e-3),
-    ("transformers", "awq-int4"): WeightKernel(WEIGHT_BYTES["awq-int4"], 0.3, 0.2e-3),
-    ("transformers", "fp8"): WeightKernel(WEIGHT_BYTES["fp8"], 0.5, 0.85e-3, blocking=True),
-    ("sglang", "fp8"): WeightKernel(WEIGHT_BYTES["fp8"], 1.25),
-    ("sglang", "gptq-int8"): WeightKernel(WEIGHT_BYTES["gptq-int8"], 0.8, 0.02e-3),
-    ("sglang", "gptq-int4"): WeightKernel(WEIGHT_BYTES["gptq-int4"], 0.7, 0.0, 0.55e-3),
-    ("sglang", "awq-int4"): WeightKernel(WEIGHT_BYTES["awq-int4"], 0.7),
-    ("litgpt", "nf4"): WeightKernel(WEIGHT_BYTES["nf4"], 0.4, 0.4e-3),
-    ("litgpt", "nf4-dq"): WeightKernel(WEIGHT_BYTES["nf4-dq"], 0.4, 0.6e-3),
-    ("litgpt", "fp4"): WeightKernel(WEIGHT_BYTES["fp4"], 0.4, 0.4e-3),
-    ("litgpt", "fp4-dq"): WeightKernel(WEIGHT_BYTES["fp4-dq"], 0.4, 0.6e-3),
-    ("litgpt", "int8"): WeightKernel(WEIGHT_BYTES["int8"], 0.4, 1.7e-3),
+# Fitted to the rows that the engine's own times rest on (see ENGINES). What is not here reads its weights as fast as 16-bit kernels do:
+# Marlin on Ampere (Qwen2.5 speed benchmark), TensorRT-LLM's FP8.
+WEIGHT_KERNELS: dict[tuple[ServingEngine, WeightFormat], WeightKernel] = {
+    ("transformers", "gptq-int4"): WeightKernel(0.25),
+    ("transformers", "gptq-int8"): WeightKernel(0.5, layer=0.28e-3),
+    ("transformers", "awq-int4"): WeightKernel(0.3, layer=0.2e-3),
+    ("transformers", "fp8"): WeightKernel(0.5, layer=0.85e-3, blocking=True),
+    ("sglang", "fp8"): WeightKernel(1.25),
+    ("sglang", "gptq-int8"): WeightKernel(0.8, layer=0.02e-3),
+    ("sglang", "gptq-int4"): WeightKernel(0.7, experts=0.55e-3),
+    ("sglang", "awq-int4"): WeightKernel(0.7),
+    ("litgpt", "nf4"): WeightKernel(0.4, layer=0.4e-3),
+    ("litgpt", "nf4-dq"): WeightKernel(0.4, layer=0.6e-3),
+    ("litgpt", "fp4"): WeightKernel(0.4, layer=0.4e-3),
+    ("litgpt", "fp4-dq"): WeightKernel(0.4, layer=0.6e-3),
+    ("litgpt", "int8"): WeightKernel(0.4, layer=1.7e-3),
 }
+_PLAIN = WeightKernel()
 
 
 def weight_kernel(run: ServingRun) -> WeightKernel:
-    plain = WeightKernel(WEIGHT_BYTES[run.weight_format])
-    return WEIGHT_KERNELS.get((run.engine, run.weight_format), plain)
+    return WEIGHT_KERNELS.get((run.engine, run.weight_format), _PLAIN)
 
 
-# Share of the memory bandwidth that a multiplication with a few tokens reaches while it reads its weights.
-WEIGHT_STREAM = Constant(
-    0.84,
-    0.1,
-    "share of the bandwidth that reading weights for a few tokens reaches",
-    "vLLM 0.6 on A100: Qwen2.5 speed benchmark",
-)
-# Cards whose few multiprocessors do not keep so much memory busy.
-WEIGHT_STREAM_OF = {
-    "h20-96": Constant(
-        0.37, 0.15, WEIGHT_STREAM.meaning, "SGLang on H20: Qwen3 speed benchmark; 78 multiprocessors against 4 TB/s"
+def bytes_per_weight(run: ServingRun) -> float:
+    """With its scales."""
+    return WEIGHT_BYTES[run.weight_format]
+
+
+# Share of the bandwidth that a multiplication with a few tokens reaches while it reads its weights; cards apart whose few multiprocessors
+# do not keep so much memory busy.
+WEIGHT_STREAM = {
+    "": Constant(
+        0.84, 0.1, "share of the bandwidth that reading weights reaches", "vLLM 0.6 on A100: Qwen2.5 benchmark"
     ),
-    "h20-141": Constant(0.31, 0.25, WEIGHT_STREAM.meaning, "as h20-96, with the bandwidth of the larger card"),
+    "h20-96": Constant(0.37, 0.15, "the same", "SGLang on H20: Qwen3 benchmark; 78 multiprocessors against 4 TB/s"),
+    "h20-141": Constant(0.31, 0.25, "the same", "as h20-96, with the bandwidth of the larger card"),
 }
+
+
+def weight_stream(gpu_id: str) -> Constant:
+    return WEIGHT_STREAM.get(gpu_id, WEIGHT_STREAM[""])

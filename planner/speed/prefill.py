@@ -3,65 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from planner.catalogue.gpus import Gpu
 from planner.catalogue.links import Network
 from planner.runs import ServingRun
-from planner.speed.cards import card
+from planner.speed.cards import Card, card
 from planner.speed.collectives import slowest_link
 from planner.speed.decode import serving_all_reduce, weight_bytes
-from planner.speed.engines import _FUSED
-from planner.speed.flops import forward_flops
+from planner.speed.engines import KERNELS
+from planner.speed.flops import Forward, forward_flops
 from planner.speed.kernels import SERVING_FLASH, serving_kernels, weight_kernel
 from planner.speed.terms import TimeTerm, time_term
-from planner.speed.traffic import layer_traffic
+from planner.speed.traffic import ELEMENT, layer_traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`prompts` of `length` tokens each, read together."""
+
+    run: ServingRun
+    card: Card
+    prompts: float
+    length: int
+
+    @property
+    def tokens(self) -> float:
+        return self.prompts * self.length
+
+    @property
+    def forward(self) -> Forward:
+        return forward_flops(self.run.shape, self.length)
 
 
 def prefill_terms(run: ServingRun, gpu: Gpu, network: Network, prompts: float) -> Iterator[TimeTerm]:
-    """`prompts` of run.prompt_tokens each. The head works on each prompt's last token alone."""
-    length = max(1, run.prompt_tokens)
-    tokens = prompts * length
-    reached, kernels, split = card(gpu, run.compute_dtype, flash=SERVING_FLASH), serving_kernels(run), run.layout.tensor
-    forward = forward_flops(run.shape, length)
-    computed = ((forward.matrices - forward.head) * tokens + forward.head * prompts) / split / reached.matrix
-    read = weight_bytes(run, tokens) / reached.memory
-    yield time_term(
+    reading = Reading(run, card(gpu, run.compute_dtype, flash=SERVING_FLASH), prompts, max(1, run.prompt_tokens))
+    yield _matrices(reading)
+    yield _attention(reading)
+    yield _traffic(reading)
+    if run.layout.tensor > 1:
+        yield _all_reduces(reading, network)
+    yield _launches(run)
+
+
+def _matrices(reading: Reading) -> TimeTerm:
+    """The head works on each prompt's last token alone."""
+    run, forward = reading.run, reading.forward
+    flops = (forward.matrices - forward.head) * reading.tokens + forward.head * reading.prompts
+    computed = flops / run.layout.tensor / reading.card.matrix
+    return time_term(
         "prefill_matrices",
-        max(computed, read),
-        reached.matrix_spread,
+        max(computed, weight_bytes(run, reading.tokens) / reading.card.memory),
+        reading.card.matrix_spread,
         formula="2 x active weights x tokens / reached FLOP/s, at least the weights once",
-        source=reached.sources["matrix"],
+        source=reading.card.sources["matrix"],
     )
-    yield time_term(
+
+
+def _attention(reading: Reading) -> TimeTerm:
+    flops = reading.forward.attention * reading.tokens / reading.run.layout.tensor
+    return time_term(
         "prefill_attention",
-        forward.attention * tokens / split / reached.attention,
-        reached.attention_spread,
-        formula="(q·k + p·v over causal pairs) / reached FLOP/s",
-        source=reached.sources["attention"],
+        flops / reading.card.attention,
+        reading.card.attention_spread,
+        formula="(q·k + p·v over causal pairs) / reached FLOP/s of the flash kernel",
+        source=reading.card.sources["attention"],
     )
-    layer = layer_traffic(run.shape, _FUSED, None)
-    size = (layer.streams + (layer.widths + layer.experts) / split) * run.shape.layers * tokens
-    yield time_term(
+
+
+def _traffic(reading: Reading) -> TimeTerm:
+    shape, kernels = reading.run.shape, KERNELS["fused"]
+    layer = layer_traffic(shape, kernels, None)
+    each = layer.streams + (layer.widths + layer.experts) / reading.run.layout.tensor
+    return time_term(
         "prefill_traffic",
-        size / reached.memory,
-        reached.memory_spread,
+        each * shape.layers * reading.tokens / reading.card.memory,
+        reading.card.memory_spread,
         formula="bytes of norms, residuals, rotation, activation and matrix ends / reached bandwidth",
-        source=reached.sources["memory"],
+        source=f"{reading.card.sources['memory']}; {kernels.source}",
     )
-    if split > 1:
-        link = slowest_link(network, split)
-        one = serving_all_reduce(tokens * run.shape.hidden * 2.0, split, link, kernels)
-        yield time_term(
-            "prefill_tensor_parallel",
-            2 * run.shape.layers * one,
-            0.3,
-            formula="2 all-reduces a layer of tokens x h x 2 B",
-            source=link.source,
-        )
-    launches = run.shape.layers * (kernels.layer + weight_kernel(run).layer) + kernels.step
-    yield time_term(
+
+
+def _all_reduces(reading: Reading, network: Network) -> TimeTerm:
+    run, group = reading.run, reading.run.layout.tensor
+    link = slowest_link(network, group)
+    size = reading.tokens * run.shape.hidden * ELEMENT
+    return time_term(
+        "prefill_tensor_parallel",
+        2 * run.shape.layers * serving_all_reduce(size, group, link, serving_kernels(run)),
+        0.3,
+        formula="2 all-reduces a layer of tokens x h x 2 B",
+        source=link.source,
+    )
+
+
+def _launches(run: ServingRun) -> TimeTerm:
+    kernels = serving_kernels(run)
+    return time_term(
         "prefill_launches",
-        launches,
+        run.shape.layers * (kernels.layer + weight_kernel(run).layer) + kernels.step,
         kernels.spread,
         formula="layers x time of a layer beside its work",
         source=kernels.source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.parameters import attention_width
 from planner.runs import Lora, TrainingRun
@@ -32,6 +33,7 @@ class LayerTraffic:
     adapters: float
 
 
+@lru_cache(maxsize=1024)
 def layer_traffic(shape: ModelShape, kernels: Kernels, lora: Lora | None) -> LayerTraffic:
     streams = _NORMS_AND_RESIDUALS * shape.hidden * kernels.norms
     permuted = _PERMUTE * _expert_share(shape) * shape.hidden * (shape.experts.active if shape.experts else 0)
@@ -64,6 +66,7 @@ def _matrix_ends(shape: ModelShape) -> float:
     return ends / shape.layers
 
 
+@lru_cache(maxsize=1024)
 def cast_bytes(shape: ModelShape) -> float:
     """Of one token and layer, one pass: what enters a multiplication is read in 16 bit and written twice in 8 (as it is and transposed)."""
     return 2 * ELEMENT * _matrix_ends(shape) / 2
@@ -77,6 +80,7 @@ def _expert_share(shape: ModelShape) -> float:
     return layer_kinds(shape)[1] / shape.layers
 
 
+@lru_cache(maxsize=1024)
 def adapted_matrices(shape: ModelShape, lora: Lora) -> tuple[Matrix, ...]:
     """Of one layer; of a mixture only the layers that every token meets."""
     layer = attention_matrices(shape) + (mlp_matrices(shape) if not shape.experts else always_matrices(shape))

@@ -11,9 +11,10 @@ from planner.runs import TrainingRun
 from planner.speed.communication import microbatch_communication, step_communication
 from planner.speed.engines import behaviour
 from planner.speed.flops import model_flops_per_token
-from planner.speed.microbatch import Stage, microbatch_terms
+from planner.speed.microbatch import microbatch_terms
 from planner.speed.optimizer import optimizer_term
 from planner.speed.sharding import trained_parameters
+from planner.speed.stage import Stage
 from planner.speed.terms import TimeEstimate, TimeTerm, time_term
 
 # Of a micro-batch, where gradients come to be: only those of the last one are sent.
@@ -66,9 +67,12 @@ def _step_terms(run: TrainingRun, gpu: Gpu, network: Network) -> Iterator[TimeTe
     for term in fullest:
         yield _times(term, run.gradient_accumulation)
     micro = sum(term.expected for term in fullest)
-    idle = list(bubble(run, sum(term.expected for term in _microbatch(run, gpu, network, Stage.mean(run)))))
-    yield from idle
-    yield from step_communication(run, network, micro * BACKWARD_SHARE + sum(term.expected for term in idle))
+    idle = 0.0
+    if run.layout.pipeline > 1:
+        mean = sum(term.expected for term in _microbatch(run, gpu, network, Stage.mean(run)))
+        yield (term := bubble(run, mean))
+        idle = term.expected
+    yield from step_communication(run, network, micro * BACKWARD_SHARE + idle)
     yield optimizer_term(run, gpu, trained_parameters(run))
     yield time_term(
         "step",
@@ -97,15 +101,11 @@ def _times(term: TimeTerm, count: int) -> TimeTerm:
     )
 
 
-def bubble(run: TrainingRun, microbatch_seconds: float) -> Iterator[TimeTerm]:
+def bubble(run: TrainingRun, microbatch_seconds: float) -> TimeTerm:
     """One-forward-one-backward: p - 1 micro-batches fill and drain the pipeline, a v-th of that with v interleaved chunks."""
-    layout = run.layout
-    if layout.pipeline == 1:
-        return
-    seconds = (layout.pipeline - 1) / layout.virtual_pipeline * microbatch_seconds
-    yield time_term(
+    return time_term(
         "bubble",
-        seconds,
+        (run.layout.pipeline - 1) / run.layout.virtual_pipeline * microbatch_seconds,
         0.15,
         formula="(p - 1) / v x time of a micro-batch",
         source="Narayanan et al. 2021, section 2.2 (interleaved 1F1B)",

@@ -95,3 +95,9 @@ def test_latent_attention_reads_its_compressed_cache() -> None:
     deepseek = models()["deepseek-ai/DeepSeek-V3"].shape
     assert cache_bytes(serving(shape=deepseek, layout=Layout(tensor=8)), 1000) == 61 * 576 * 2 * 1000
     assert cache_bytes(serving(layout=Layout(pipeline=2)), 1000) == 131_072_000
+
+
+def test_without_cuda_graphs_a_small_batch_waits_for_the_host() -> None:
+    run = serving(concurrency=1, prompt_tokens=1, shape=models()["Qwen/Qwen2.5-0.5B"].shape)
+    captured, eager = (serving_speed(replace(run, cuda_graphs=graphs), H100).token.expected for graphs in (True, False))
+    assert eager > 2 * captured

@@ -1,0 +1,81 @@
+"""What a training step does how often, and the part of the model that one GPU of a stage works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.runs import TrainingRun
+from planner.speed.terms import Constant
+
+# A flash kernel computes the scores anew: five multiplications against two, at some 80 % of the forward rate.
+ATTENTION_BACKWARD = Constant(
+    3.1, 0.15, "backward attention, in forward ones", "FlashAttention-2 (Dao 2023), section 3.1 and figure 4"
+)
+# The backward pass of what only moves memory reads the gradient as well as the input.
+TRAFFIC_BACKWARD = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How often the work of a forward pass is done in a step: forward, again under checkpointing, and the two halves of backward."""
+
+    again: float
+    again_attention: float
+    input_gradient: float
+    weight_gradient: float
+    head_weight_gradient: float
+
+    @property
+    def layers(self) -> float:
+        return 1 + self.again + self.input_gradient + self.weight_gradient
+
+    @property
+    def head(self) -> float:
+        return 1 + self.input_gradient + self.head_weight_gradient
+
+    @property
+    def attention(self) -> float:
+        return 1 + self.again_attention + ATTENTION_BACKWARD.value
+
+    @property
+    def traffic(self) -> float:
+        return 1 + self.again + TRAFFIC_BACKWARD
+
+    @property
+    def launches(self) -> float:
+        return 2 + self.again
+
+
+def passes(run: TrainingRun) -> Passes:
+    full = run.method == "full"
+    whole = run.lora.trained_whole if run.lora else ()
+    return Passes(
+        again=1.0 if run.checkpointing == "full" else 0.0,
+        again_attention=0.0 if run.checkpointing == "none" else 1.0,
+        input_gradient=1.0,
+        weight_gradient=1.0 if full else 0.0,
+        head_weight_gradient=1.0 if full or "head" in whole else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The part of the model on one GPU: layers of the fullest stage, share of the head that is there, tokens of a micro-batch."""
+
+    layers: float
+    head: float
+    tokens: float
+
+    @classmethod
+    def fullest(cls, run: TrainingRun) -> Stage:
+        pipeline, tensor = run.layout.pipeline, run.layout.tensor
+        # Layers that do not divide into the stages are cut with embedding and head counted as layers (Llama 3.1: 126 + 2 over 8 x 8).
+        even = run.shape.layers % (pipeline * run.layout.virtual_pipeline) == 0
+        head = 1.0 if even else 1 / pipeline
+        tokens = run.micro_batch * run.sequence_length / run.layout.context
+        return cls(run.shape.layers / pipeline, head / tensor, tokens)
+
+    @classmethod
+    def mean(cls, run: TrainingRun) -> Stage:
+        fullest = cls.fullest(run)
+        return cls(fullest.layers, 1 / run.layout.pipeline / run.layout.tensor, fullest.tokens)
