@@ -16,6 +16,7 @@ from fleet.telemetry.readings import GPU_COLUMNS
 from fleet.telemetry.rollups.models import GpuStateTotal
 from fleet.telemetry.state_codes import SECONDS_COLUMNS
 from tests.contracts.test_agents_page_is_scraped import INVENTORY, READ
+from tests.fakes.nvml.compiled import CompiledNvml
 from tests.fleet.telemetry.giving.conftest import NOW, machine, page_of  # noqa: F401  # fixtures
 from tests.fleet.telemetry.scrape.pages import CARD
 from tests.programs import needs
@@ -45,20 +46,27 @@ def test_a_name_of_ours_that_breaks_a_rule_is_reported():
     assert complaints("# HELP rackrent_things Things.\n# TYPE rackrent_things counter\nrackrent_things 1\n")
 
 
-def test_the_agents_page():
+def test_every_series_that_the_agent_can_have():
     page = Page()
     add_gpus(page, [{"uuid": CARD, **READ}], INVENTORY, {"Hostname": "node-1"})
     add_host(page)
     assert complaints(page.text()) == set()
 
 
-def test_what_the_agent_says_of_itself():
+def test_the_agents_page_as_it_is_served(tmp_path, monkeypatch):
+    """Of a machine with eight GPUs and an XID, by the real library's stand-in."""
+    library = CompiledNvml(tmp_path, "h100x8")
+    for name, value in library.environment.items():
+        monkeypatch.setenv(name, value)
     collector = Collector("Hostname")
     try:
+        collector.page()
+        library.control(f"xid 79 {library.uuids[0]}")
         text = collector.page()
     finally:
         collector.close()
-    assert "rackrent_agent_last_collect_success" in text
+    assert text.count("\nDCGM_FI_DEV_GPU_UTIL{") == 8
+    assert "rackrent_agent_xid_errors_total{" in text
     assert complaints(text) == set()
 
 

@@ -22,9 +22,10 @@ def machine_labels(instance: Instance) -> Labels:
 
 def gpu_labels(card: Mapping[str, Any], *, hostname: str, machine: Labels) -> Labels:
     """`card`: a row of fleet_gpu. A MIG instance that came from dcgm-exporter has its card's UUID and a number, ours has a UUID of its own."""
-    uuid, number = card["uuid"], ""
-    if card["mig_parent_uuid"] and uuid.startswith(card["mig_parent_uuid"] + "/"):
-        uuid, number = card["mig_parent_uuid"], uuid.rpartition("/")[2]
+    uuid, number, parent = card["uuid"], "", card["mig_parent_uuid"]
+    if parent and uuid.startswith(f"{parent}/"):
+        # All that follows, so that no two of a machine's UUIDs become one series.
+        uuid, number = parent, uuid[len(parent) + 1 :]
     return {
         "gpu": str(card["index"]),
         "UUID": uuid,

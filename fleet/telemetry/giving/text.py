@@ -68,4 +68,4 @@ def number(value: Number) -> str:
     """Money is written from its decimal digits; a float stands for itself."""
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"
-    return str(int(value)) if value == int(value) and abs(value) < 1 << 53 else repr(float(value))
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1 << 53 else repr(float(value))

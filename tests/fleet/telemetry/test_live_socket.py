@@ -15,6 +15,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.test import Client
 
 from config.asgi import application
+from fleet.meters import meters
 from fleet.teams.access import announce_access_change
 from fleet.teams.models import Membership
 from fleet.teams.sessions import end_sessions
@@ -79,6 +80,17 @@ async def page_of(no_connection_left) -> AsyncIterator[Any]:
 async def connected(page: Page) -> Page:
     assert await page.connect()
     return page
+
+
+async def test_open_sockets_are_counted(machine, vera, page_of):
+    def open_now() -> float:
+        return meters._gauges["websocket_clients"]()
+
+    before = open_now()
+    page = await connected(await page_of(vera))
+    assert open_now() == before + 1
+    await page.disconnect()
+    assert open_now() == before
 
 
 async def test_a_member_hears_each_commit_of_the_machines_shown(machine, reporter, vera, page_of):

@@ -91,12 +91,12 @@ def test_the_newest_xid_of_a_day_is_shown(acme, machine, page_of):
 def test_mig_instances_of_both_sources_are_told_apart(acme, machine, page_of):
     card = machine.gpus.get(index=0)
     cut = {"instance": machine, "index": 0, "name": card.name, "mig_parent_uuid": card.uuid, "mig_profile": "1g.10gb"}
-    for uuid in (f"{card.uuid}/1", f"{card.uuid}/2", "MIG-7"):
+    for uuid in (f"{card.uuid}/1", f"{card.uuid}/2", "MIG-7", f"{card.uuid}/x/1"):
         give_reading(GPU.objects.create(uuid=uuid, **cut))
     rows = series(page_of(acme))["DCGM_FI_DEV_FB_USED"]
     marks = {(labels["UUID"], labels.get("GPU_I_ID"), labels.get("GPU_I_PROFILE")) for labels, _ in rows}
     assert {(card.uuid, "1", "1g.10gb"), (card.uuid, "2", "1g.10gb"), ("MIG-7", None, "1g.10gb")} < marks
-    assert len(marks) == len(rows) == 5
+    assert len(marks) == len(rows) == 6
 
 
 def test_a_hostile_name_stays_in_its_label(acme, machine, page_of):

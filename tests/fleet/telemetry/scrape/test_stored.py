@@ -9,6 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from fleet.inventory.models import GPU
+from fleet.meters import meters
 from fleet.pages.machine import MachineView
 from fleet.telemetry.latest import machines_now
 from fleet.telemetry.models import GpuLatest, GpuSample, HostLatest, HostSample, MachineEvent, ScrapeTarget
@@ -46,6 +47,17 @@ def test_a_gpu_and_a_host_land_where_an_agents_do(make_instance, target_of):
     for target in ScrapeTarget.objects.all():
         assert (target.error, target.failures, target.claim) == ("", 0, None)
         assert timezone.now() < target.next_scrape_at < timezone.now() + timedelta(seconds=40)
+
+
+def test_it_is_counted_for_the_operator(make_instance, target_of, exporter, monkeypatch):
+    monkeypatch.setattr(meters, "_counts", {})
+    target_of(make_instance(name="a"), "/gpus", PAGE)
+    target_of(make_instance(name="b"), "/none", "no metrics here\n")
+    assert sorted(scrape()) == ["", "not_metrics"]
+    counted = {(name, *(value for _, value in labels)): by for (name, labels), by in meters._counts.items()}
+    assert counted == {
+        ("samples", "gpu", "exporter"): 1, ("scrapes", "ok"): 1, ("scrapes", "not_metrics"): 1,
+    }  # fmt: skip
 
 
 def test_rates_need_two_scrapes_and_counters_are_kept_between_them(make_instance, target_of, exporter):
