@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from fleet.inventory.api import accounts, machines, records
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
-from fleet.telemetry.api import latest, samples, targets
+from fleet.telemetry.api import latest, samples, serving, targets
 from fleet.telemetry.api import records as telemetry_records
 from fleet.telemetry.api.metrics import FleetMetricsView
 
@@ -34,6 +34,7 @@ router.register("observations", records.ObservationViewSet)
 router.register("environments", records.EnvironmentViewSet)
 router.register("holds", records.HoldViewSet)
 router.register("latest", latest.LatestViewSet, basename="latest")
+router.register("serving", serving.ServingViewSet)
 router.register("events", telemetry_records.EventViewSet)
 router.register("agents", telemetry_records.AgentViewSet)
 router.register("scrape-targets", targets.ScrapeTargetViewSet)
@@ -90,6 +91,7 @@ SINGLE_VIEWS = {
     "me": "api-me",
     "samples/gpus": "api-gpu-samples",
     "samples/hosts": "api-host-samples",
+    "samples/serving": "api-serving-samples",
     "metrics": "api-metrics",
     "schema": "api-schema",
     "docs": "api-docs",
@@ -100,6 +102,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("me/", teams.MeView.as_view(), name="api-me"),
     path("samples/gpus/", samples.GpuSeriesView.as_view(), name="api-gpu-samples"),
     path("samples/hosts/", samples.HostSeriesView.as_view(), name="api-host-samples"),
+    path("samples/serving/", serving.ServingSeriesView.as_view(), name="api-serving-samples"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     path("docs/", DocsView.as_view(), name="api-docs"),

@@ -84,6 +84,11 @@ def number_text(value: float) -> str:
     return f"{value:,.{places}f}"
 
 
+def milliseconds_text(seconds: float) -> str:
+    """Latencies: "85 ms", "1,240 ms"."""
+    return f"{number_text(1000 * seconds)} ms"
+
+
 def bytes_text(count: float) -> str:
     """Memory and files, in powers of 1024: "62.4 GiB"."""
     value, unit = scaled(float(count), 1024, BINARY_UNITS)

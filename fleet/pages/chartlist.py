@@ -38,9 +38,16 @@ class Chart:
     # How figures are written: "rate" and "bytes" choose their unit by size, else the axis's is used. Axes of rates choose too.
     measure: str = ""
     per_gpu: bool = False
+    # Of serving endpoints, whose readings come by themselves.
+    serving: bool = False
     top: float | None = None
     optional: bool = False
     fields: tuple[str, ...] = field(init=False)
+
+    @property
+    def source(self) -> str:
+        """Whose readings renew it while the page is open."""
+        return "serving" if self.serving else "gpu" if self.per_gpu else "host"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", tuple(line.field for line in self.lines))

@@ -42,6 +42,8 @@ MAX_POINTS = 600
 TABLE_ROWS = 12
 # One late reading is no gap; the page's script draws the same.
 GAP_BUCKETS = 1.5
+# More than so many figures are no heading; the table has them.
+MOST_FIGURES = 2
 Column = list[float | None]
 
 
@@ -95,6 +97,8 @@ class Drawn:
             return self.chart.text(sum(value for _trace, value in newest) / len(newest))
         if len(self.traces) == 1:
             return self.chart.text(newest[0][1])
+        if len(self.traces) > MOST_FIGURES:
+            return ""
         return ", ".join(f"{self.chart.text(value)} {trace.name}" for trace, value in newest)
 
     def _newest(self, trace: Trace) -> float | None:

@@ -13,16 +13,18 @@ from django.utils.translation import pgettext
 from fleet import panels
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
-from fleet.pages.charts import DEFAULT_SPAN, SHORT_SPAN, SPANS, charts_and_note
+from fleet.pages.charts import DEFAULT_SPAN, MAX_POINTS, SHORT_SPAN, SPANS, Drawn, charts_and_note
 from fleet.pages.downloads import chart_file
 from fleet.pages.heat import draw_heat, machine_heat
 from fleet.pages.history import Run, kept_history, runs
 from fleet.pages.machine import MachineView, Tile
+from fleet.pages.servingcharts import draw_serving
 from fleet.pages.timeline import entries
 from fleet.panels import Context
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
 from fleet.telemetry.latest import machines_now
+from fleet.telemetry.machine_panel import serving_context
 from fleet.telemetry.words import resolution_words
 
 BAND_SPAN = timedelta(hours=24)
@@ -35,7 +37,7 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
     """One machine, live. What its provider ended stays readable here, by its address."""
     view = _view(request, pk)
     span = _span(request)
-    charts, note = charts_and_note(view, since=view.at - SPANS[span], until=view.at)
+    charts, note = _charts(view, span)
     context = {
         "nav": "instances",
         "view": view,
@@ -60,7 +62,7 @@ def instance_series(request: TeamRequest, pk: int) -> HttpResponse:
     `?format=csv|parquet&chart=<name>`: those of one chart as a file.
     """
     view, span = _view(request, pk), _span(request)
-    charts, note = charts_and_note(view, since=view.at - SPANS[span], until=view.at)
+    charts, note = _charts(view, span)
     if (file := chart_file(request, charts, instance=view.instance, until=view.at)) is not None:
         return file
     figures = {drawn.chart.name: drawn.as_json() for drawn in charts}
@@ -79,6 +81,7 @@ def instance_pulse(request: TeamRequest, pk: int) -> HttpResponse:
     """The parts of the page that samples alone do not move: the figures, the state, the bands and the timeline."""
     view = _view(request, pk)
     context = {"view": view, "stats": _stats(view), "processes": _processes(view), **_past(request, view)}
+    context["serving"] = serving_context(request, view.instance)
     return render(request, "pages/instance_pulse.html", context)
 
 
@@ -88,6 +91,13 @@ def _view(request: TeamRequest, pk: int) -> MachineView:
     )
     now = timezone.now()
     return MachineView(machines_now([found], now=now)[0], now)
+
+
+def _charts(view: MachineView, span: str) -> tuple[list[Drawn], str]:
+    since, until = view.at - SPANS[span], view.at
+    charts, note = charts_and_note(view, since=since, until=until)
+    serving = draw_serving(view.instance, since=since, until=until, now=view.at, max_points=MAX_POINTS)
+    return [*charts, *serving], note
 
 
 def _span(request: TeamRequest) -> str:

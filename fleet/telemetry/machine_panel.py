@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from fleet.inventory.models import EnvironmentReport, Instance
 from fleet.panels import Context
@@ -12,6 +13,8 @@ from fleet.teams.access import TeamRequest
 from fleet.teams.models import Role
 from fleet.telemetry.models import Agent, ScrapeTarget
 from fleet.telemetry.scrape.words import YIELDS, failure_text
+from fleet.telemetry.serving.listing import endpoints_of
+from fleet.telemetry.serving.series import INTERVAL_SECONDS
 from fleet.telemetry.words import ENVIRONMENT_LABELS, conflict_word, nvml_word
 
 # Skew this small says nothing of a clock.
@@ -36,6 +39,11 @@ def agent_facts(agent: Agent) -> dict[str, Any]:
         "dropped": sorted(agent.dropped_values.items(), key=lambda item: -item[1]),
         "heartbeat_period_seconds": 15,
     }
+
+
+def serving_context(_request: HttpRequest, instance: Instance) -> Context | None:
+    endpoints = endpoints_of(instance, now=timezone.now())
+    return {"endpoints": endpoints, "period": INTERVAL_SECONDS} if endpoints else None
 
 
 def environment_context(_request: HttpRequest, instance: Instance) -> Context | None:

@@ -11,13 +11,14 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
 from fleet.panels import NavItem, Panel
-from fleet.telemetry.machine_panel import agent_context, environment_context, exporters_context
+from fleet.telemetry.machine_panel import agent_context, environment_context, exporters_context, serving_context
 from fleet.telemetry.partitions import are_partitioned, ensure_partitions
 from fleet.telemetry.timeline import machine_events
 
 
 def register_panels() -> None:
     panels.settings_tabs.register(NavItem("agents", _("Agents"), "agents", "", order=40))
+    panels.machine_panels.register(Panel("serving", "telemetry/serving_panel.html", serving_context, order=25))
     panels.machine_panels.register(Panel("agent", "telemetry/agent_panel.html", agent_context, order=30))
     panels.machine_panels.register(Panel("exporters", "telemetry/exporters_panel.html", exporters_context, order=35))
     panels.machine_panels.register(

@@ -29,6 +29,8 @@ register.filter("bytes", figures.bytes_text)
 register.filter("rate", figures.rate_text)
 register.filter("amounts", figures.amounts_text)
 register.filter("duration", figures.duration_text)
+register.filter("figure", figures.number_text)
+register.filter("milliseconds", figures.milliseconds_text)
 
 
 @register.simple_tag(takes_context=True)

@@ -7,6 +7,8 @@ import { newestOfGpus, speaks, staleAfter } from "./states.js";
 const REDRAW_MS = 1000;
 const SPAN_SECONDS = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400, "3d": 259200, "7d": 604800, "30d": 2592000 };
 const SEVERAL_DAYS = 93600;
+/* Lines of one endpoint share a tone and differ in dash; so do the readings of a machine. */
+const TONES = ["--ink", "--ink-3", "--ink-2"];
 const page = document.getElementById("machine");
 const machine = Number(page.dataset.machine);
 const selected = new Set();
@@ -118,7 +120,7 @@ class Chart {
       mode: "lines",
       visible: this.shown(number),
       connectgaps: false,
-      line: { width: many ? 1.2 : 1.7, color: ink(number % 2 ? "--ink-3" : "--ink"), dash: trace.gpu === null ? trace.dash : dashOf(number >> 1) },
+      line: { width: many ? 1.2 : 1.7, color: ink(TONES[(trace.gpu === null ? trace.index : number % 2) % TONES.length]), dash: trace.gpu === null ? trace.dash : dashOf(number >> 1) },
       hovertemplate: `%{y:.3~f}${escapeText(this.data.unit)}`,
     }));
     const layout = layoutOf(Number(this.line.dataset.h), {
@@ -177,7 +179,7 @@ class Chart {
     const place = this.line.closest("[data-chart-panel]")?.querySelector("[data-figure]");
     const newest = this.points.map((points) => points.at(-1)?.[1]);
     const known = newest.map((value, number) => ({ value, name: this.data.traces[number].name })).filter(({ value }) => value !== undefined);
-    if (!place || !known.length) return;
+    if (!place || !known.length || (this.data.traces[0].gpu === null && this.data.traces.length > 2)) return;
     const { measure, factor, unit } = this.data;
     const text = (value) => (measure ? scaled(value / factor, measure) : `${short(value)}${unit}`);
     if (this.data.traces[0].gpu !== null) place.textContent = text(known.reduce((sum, { value }) => sum + value, 0) / known.length);
@@ -216,6 +218,23 @@ function load(data) {
 
 function drawAll() {
   if (window.Plotly) charts.forEach((chart) => chart.draw());
+}
+
+/* Readings of serving endpoints do not come live: their charts are read again while the page is open. */
+async function refetchServing() {
+  const names = [...charts.keys()].filter((name) => name.startsWith("serving_"));
+  if (document.hidden || !names.length) return;
+  const asked = span;
+  const response = await fetch(`${page.dataset.series}?span=${asked}`, { headers: { Accept: "application/json" } });
+  if (!response.ok) return;
+  const { charts: figures } = await response.json();
+  if (asked !== span) return;
+  names.filter((name) => figures[name]).forEach((name) => {
+    const chart = new Chart(name, figures[name]);
+    charts.set(name, chart);
+    if (window.Plotly) chart.draw();
+    chart.showFigure();
+  });
 }
 
 async function refetch(newSpan = span) {
@@ -330,6 +349,7 @@ document.addEventListener("visibilitychange", () => !document.hidden && drawAll(
 /* The window moves on even while nothing arrives, so that silence becomes a gap in front of the reader's eyes. */
 setInterval(() => !document.hidden && drawAll(), 30000);
 setInterval(() => !document.hidden && expire(), 5000);
+setInterval(refetchServing, 20000);
 const live = new Live({ team: document.body.dataset.team, machines: [machine] });
 live.addEventListener("message", ({ detail }) => hear(detail));
 live.addEventListener("resumed", () => refetch());

@@ -16,6 +16,7 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Scope
 from fleet.teams.secrets import new_token
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
+from fleet.telemetry.serving.models import ServingLatest
 
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 
@@ -97,6 +98,15 @@ def fleet(acme, alice, bob, project, account, make_instance):
     reading = {"utilization_percent": 97.0, "memory_used_bytes": 2**34, "power_watts": 371.0}
     GpuLatest.objects.create(gpu=gpu, sampled_at=read_at, received_at=read_at, **reading)
     HostLatest.objects.create(instance=instance, sampled_at=read_at, received_at=read_at, cpu_percent=34.0)
+    ServingLatest.objects.create(
+        instance=instance,
+        engine="vllm",
+        model="llama",
+        port=8000,
+        sampled_at=read_at,
+        received_at=read_at,
+        ttft_count=3,
+    )
     return SimpleNamespace(
         agent=agent,
         read_at=read_at,

@@ -12,6 +12,7 @@ from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Obs
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
+from fleet.telemetry.serving.models import ServingLatest
 from tests.api.conftest import NOW
 from tests.api.resources import LISTS
 
@@ -36,6 +37,7 @@ def more(fleet, acme, alice, make_instance):
             seen = {"state": "running", "billing": "full", "currency": "USD", "rule_version": 1}
             Observation.objects.create(instance=machine, seen_at=NOW + timedelta(minutes=number), **seen)
             HostLatest.objects.create(instance=machine, sampled_at=NOW, received_at=NOW)
+            ServingLatest.objects.create(instance=machine, engine="vllm", model="llama", port=8000)
             ScrapeTarget.objects.create(instance=machine, url="http://203.0.114.7/metrics")
             GpuLatest.objects.create(gpu=machine.gpus.first(), sampled_at=NOW, received_at=NOW)
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)

@@ -13,7 +13,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from fleet.teams.models import Scope
 from tests.api.resources import LISTS, first_detail
 
-SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/")
+SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
 
 @pytest.fixture(scope="module")
