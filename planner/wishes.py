@@ -25,13 +25,16 @@ Priority = Literal["money", "time", "simplicity"]
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Where to look: `gpu_ids` empty means the whole catalogue; `link` joins the nodes (planner.catalogue.links)."""
+    """Where to look: `gpu_ids` empty means the whole catalogue.
+
+    `link` joins the nodes (one of planner.catalogue.links.NETWORKS); None is what machines with the card usually have.
+    """
 
     gpu_ids: tuple[str, ...] = ()
     most_gpus: int = 64
     price_kinds: tuple[PriceKind, ...] = ("on-demand",)
     currency: str = "USD"
-    link: str = "ethernet-25g"
+    link: str | None = None
     priority: Priority = "money"
     # Per GPU-hour, by GPU id: what the team pays goes before the bundled table.
     team_prices: tuple[tuple[str, Decimal], ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planner.catalogue.gpus import Gpu
@@ -100,6 +100,16 @@ def usual_network(gpu: Gpu) -> Network:
         port = "infiniband-200" if gpu.arch in {"Ampere", "Volta"} else "infiniband-400"
         return Network(nvlink(gpu) or pcie(gpu), network_port(port), nvlink_domain(gpu))
     return Network(pcie(gpu), network_port("ethernet-25", ports_per_gpu=1 / 8))
+
+
+def network_for(gpu: Gpu, between: str | None) -> Network:
+    """The usual network with `between` (one of NETWORKS) joining the machines; None leaves what is usual. Raises KeyError for an unknown name."""
+    usual = usual_network(gpu)
+    if between is None:
+        return usual
+    # Fast ports come one a GPU; a plain Ethernet port is shared by the machine.
+    share = 1 / 8 if between.startswith("ethernet") else 1.0
+    return replace(usual, between=network_port(between, ports_per_gpu=share))
 
 
 def nvlink_domain(gpu: Gpu) -> int:

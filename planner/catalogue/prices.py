@@ -18,12 +18,13 @@ PriceKind = Literal["on-demand", "community", "spot"]
 
 @dataclass(frozen=True, slots=True)
 class RentPrice:
-    """Per GPU and hour of a machine with `gpus` of them, which are rented together: a node of eight is not sold by the card."""
+    """Per GPU and hour of a machine with `gpus` to `most_gpus` of them: a node of eight is not sold by the card."""
 
     gpu_id: str
     provider: str
     sku: str
     gpus: int
+    most_gpus: int
     per_gpu_hour: Decimal
     currency: str
     kind: PriceKind
@@ -32,10 +33,10 @@ class RentPrice:
     source: str
 
     def machines_for(self, count: int) -> int | None:
-        """How many of these machines give exactly `count` GPUs; None where they don't. A card sold alone is sold in any number up to a node."""
-        if self.gpus == 1:
+        """How many of these machines give exactly `count` GPUs; None where they don't. One card each is no way to several machines."""
+        if self.gpus <= count <= self.most_gpus:
             return 1
-        return count // self.gpus if count % self.gpus == 0 else None
+        return count // self.most_gpus if self.most_gpus > 1 and count % self.most_gpus == 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ def _rent(row: Row) -> RentPrice:
         provider=row.text("provider"),
         sku=row.optional_text("sku"),
         gpus=row.whole("gpus"),
+        most_gpus=row.whole("most_gpus"),
         per_gpu_hour=_money(row, "price_per_gpu_hour"),
         currency=row.text("currency"),
         kind=_kind(row),

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.catalogue.gpus import Gpu
 from planner.runs import Layout, Method, ZeroStage
 from planner.shapes import ModelShape
 
-NODE_GPUS = 8
 # Sequences from this length are worth splitting: below it a GPU's attention is too short to hide the exchange.
 CONTEXT_PARALLEL_FROM = 32_768
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-
-
-def domain_size(gpu: Gpu) -> int:
-    """GPUs that reach each other without the node's network: a bridge joins two, an NVLink switch the board, GB200 and GB300 the rack."""
-    if gpu.arch == "Blackwell" and gpu.form == "Superchip":
-        return 72
-    return NODE_GPUS
 
 
 def counts_up_to(most: int) -> list[int]:

@@ -33,3 +33,8 @@ def test_an_unknown_price_is_none() -> None:
 def test_a_node_is_not_sold_by_the_card() -> None:
     [node] = [price for price in rent_prices() if price.sku == "p5.48xlarge"]
     assert [node.machines_for(count) for count in (1, 8, 16)] == [None, 1, 2]
+
+
+def test_cards_of_a_marketplace_come_in_any_number_up_to_a_node() -> None:
+    card = next(price for price in prices_of("rtx-4090-24", kinds=["community"]) if price.provider == "runpod")
+    assert [card.machines_for(count) for count in (1, 4, 8, 16)] == [1, 1, 1, 2]

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planner.catalogue.symptoms import symptoms
+from planner.choice.advice import STEPS, Step, StepKey, ladder
+from planner.guide import guide
 from planner.web.words import SENTENCES
 
-AREAS = ("compatibility", "symptom", "launch", "shape")
+AREAS = ("compatibility", "symptom", "launch", "shape", "engine", "method", "change", "unsuitable", "host", "owning")
 KEY = re.compile(rf"(?:{'|'.join(AREAS)})(\.[a-z0-9_-]+)+")
 
 
@@ -29,3 +31,23 @@ def test_every_key_has_words_and_every_sentence_is_said() -> None:
     }
     worded = {key for key in SENTENCES if key.split(".")[0] in AREAS}
     assert said == worded
+
+
+def test_reasons_that_are_put_together_have_words() -> None:
+    steps = {said.why.key for chosen in STEPS for said in _ladders(chosen)}
+    guides = {
+        item.key
+        for method in ("lora", "full")
+        for step in guide(method=method, samples=1, epochs=99, quantized_for_serving=True)  # type: ignore[arg-type]
+        for item in step.items
+    }
+    assert (steps | guides) <= set(SENTENCES)
+    for switch in ("lora", "qlora", "optimizer_8bit", "chunked_logits", "flash", "half_sequence"):
+        assert {f"whatif.{switch}.cards", f"whatif.{switch}.hours"} <= set(SENTENCES)
+    for switch in ("fp8_weights", "int4_weights", "fp8_cache"):
+        assert f"whatif.{switch}.cards" in SENTENCES
+
+
+def _ladders(chosen: StepKey) -> Iterator[Step]:
+    yield from ladder(chosen=chosen, feasible=[], smaller_would_do=None)
+    yield from ladder(chosen=chosen, feasible=STEPS, smaller_would_do="single")

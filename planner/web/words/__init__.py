@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from django.utils.functional import Promise
 
 from planner.reasons import Reason
+from planner.web.words.choice import ADVICE
 from planner.web.words.compatibility import COMPATIBILITY
+from planner.web.words.guide import GUIDE
+from planner.web.words.host import HOST
 from planner.web.words.shapes import SHAPES
 from planner.web.words.symptoms import SYMPTOMS
 
-SENTENCES: Mapping[str, str | Promise] = {**COMPATIBILITY, **SHAPES, **SYMPTOMS}
+SENTENCES: Mapping[str, str | Promise] = {**ADVICE, **COMPATIBILITY, **GUIDE, **HOST, **SHAPES, **SYMPTOMS}
 
 
 def sentence(said: Reason) -> str:
