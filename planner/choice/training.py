@@ -24,7 +24,6 @@ Fit = Literal["fits", "tight"]
 # More sequences at a time don't make a GPU busier.
 MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
 RunKey = tuple[Layout, Checkpointing, int]
-CHECKPOINTING: tuple[Checkpointing, ...] = ("none", "selective", "full")
 
 
 # Around the GPUs, until a machine is chosen: a local NVMe disk behind a file system, and a gigabit to the internet.
@@ -113,7 +112,7 @@ class TrainingSearch:
 
     def least(self, layout: Layout) -> float:
         """Bytes of this layout with one sequence at a time and all that can be computed again computed again."""
-        return self.memory(layout, self.wish.checkpointing or CHECKPOINTING[-1], 1).expected()
+        return self.memory(layout, self._checkpointing()[-1], 1).expected()
 
     def runs(self, layout: Layout, gpu: Gpu) -> Iterator[TrainingRun]:
         """For each kind of checkpointing, the largest micro-batch that surely fits; where none does, one sequence that probably fits.
@@ -121,7 +120,7 @@ class TrainingSearch:
         More checkpointing only where that makes the micro-batch larger.
         """
         largest = 0
-        kinds = (self.wish.checkpointing,) if self.wish.checkpointing else CHECKPOINTING
+        kinds = self._checkpointing()
         for checkpointing in kinds:
             micro_batch = self._largest_micro_batch(layout, checkpointing, gpu.memory_bytes)
             if micro_batch > largest:
@@ -129,6 +128,12 @@ class TrainingSearch:
                 yield training_run(self.wish, layout, checkpointing, micro_batch)
         if not largest and self._micro_batches(layout) and self.least(layout) <= gpu.memory_bytes:
             yield training_run(self.wish, layout, kinds[-1], 1)
+
+    def _checkpointing(self) -> tuple[Checkpointing, ...]:
+        """What may be tried, least recomputing first. Selective recomputation drops what flash attention never keeps."""
+        if self.wish.checkpointing:
+            return (self.wish.checkpointing,)
+        return ("none", "selective", "full") if self.wish.attention == "eager" else ("none", "full")
 
     def memory(self, layout: Layout, checkpointing: Checkpointing, micro_batch: int) -> MemoryEstimate:
         key = (layout, checkpointing, micro_batch)

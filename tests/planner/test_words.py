@@ -38,7 +38,7 @@ def test_reasons_that_are_put_together_have_words() -> None:
     guides = {
         item.key
         for method in ("lora", "full")
-        for step in guide(method=method, samples=1, epochs=99, quantized_for_serving=True)  # type: ignore[arg-type]
+        for step in guide(method=method, samples=1, epochs=99, quantized_for_serving=True)
         for item in step.items
     }
     assert (steps | guides) <= set(SENTENCES)
