@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner.catalogue.models import models
+from planner.memory.faults import model_faults
 from planner.parameters import count_parameters
 
 
@@ -37,3 +40,13 @@ def test_the_windows_and_latent_ranks_are_structured() -> None:
     assert (gemma.sliding.local, gemma.sliding.full) == (5, 1)
     assert deepseek.latent
     assert deepseek.latent.query_rank is None
+
+
+def test_a_row_that_disagrees_with_itself_is_named() -> None:
+    assert list(model_faults()) == []
+    model = models()["meta-llama/Llama-2-7b-hf"]
+    wrong = replace(model, shape=replace(model.shape, layers=31), cache_bytes_per_token=model.cache_bytes_per_token)
+    faults = list(model_faults([wrong]))
+    assert len(faults) == 2
+    assert "models.csv, meta-llama/Llama-2-7b-hf, params_b" in faults[0]
+    assert "kv_bytes_per_token_bf16" in faults[1]
