@@ -21,8 +21,9 @@ from planner.runs import TrainingRun
 from tests.bench import planner_memory, planner_speed
 from tests.bench.planner_memory import OF_ALL_GPUS, Compared
 from tests.bench.planner_public import FORMULAE
-from tests.bench.planner_rows import CannotExpressError, Measured, Skipped, read_measured
+from tests.bench.planner_rows import Measured, Skipped, read_measured
 from tests.bench.planner_score import Score
+from tests.bench.planner_shapes import CannotExpressError
 
 SMALLEST_MEMORY = 4 * 2**30
 MEMORY_KINDS = ("train_memory", "kv_cache", "infer_memory")

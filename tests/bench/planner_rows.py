@@ -10,14 +10,27 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from planner.catalogue.gpus import Gpu, gpus
-from planner.catalogue.models import models
-from planner.runs import Layout, Lora, ServingRun, TrainingRun, ZeroStage
-from planner.shapes import Experts, LatentAttention, ModelShape
+from planner.runs import (
+    Attention,
+    Checkpointing,
+    DType,
+    Layout,
+    Logits,
+    Lora,
+    Optimizer,
+    ServingEngine,
+    ServingRun,
+    TrainingEngine,
+    TrainingRun,
+    WeightFormat,
+    ZeroStage,
+)
+from tests.bench.planner_shapes import CannotExpressError, shape
 
-TRAINING_ENGINES = {"fsdp/llm-foundry": "fsdp"}
+TRAINING_ENGINES = {"fsdp/llm-foundry": "fsdp", "torchtitan": "fsdp", "peft": "transformers", "trl": "transformers"}
 SERVING_ENGINES = {"tensorrt_llm": "tensorrt-llm", "torchtune": "transformers"}
 OPTIMIZERS = {"adam8bit": "adamw-8bit"}
 # What each engine's own recipes do where a row does not say.
@@ -72,10 +85,6 @@ class Skipped:
     excluded: bool = False
 
 
-class CannotExpressError(ValueError):
-    """The row says something that no run can hold; the message is the reason."""
-
-
 def read_measured(path: Path) -> Iterator[Measured | Skipped]:
     with path.open(encoding="utf-8", newline="") as file:
         for cells in csv.DictReader(file):
@@ -87,7 +96,9 @@ def _row(cells: Mapping[str, str]) -> Measured | Skipped:
     if cells["exclude_reason"]:
         return Skipped(cells["id"], kind, source, cells["exclude_reason"], excluded=True)
     try:
+        value = _value(cells)
         run = serving_run(cells) if cells["method2"] == "infer" else training_run(cells)
+        gpu = _gpu(cells)
     except CannotExpressError as error:
         return Skipped(cells["id"], kind, source, str(error))
     return Measured(
@@ -95,10 +106,10 @@ def _row(cells: Mapping[str, str]) -> Measured | Skipped:
         kind=kind,
         source=source,
         quantity=cells["quantity"],
-        value=float(cells["value_si"]),
+        value=value,
         out_of_memory=cells["bound"] == "oom",
         run=run,
-        gpu=gpus()[cells["gpu_id"]] if cells["gpu_id"] else None,
+        gpu=gpu,
         gpus=_whole(cells, "n_gpus_num") or run.layout.gpus,
         total_memory=float(cells["total_gpu_memory_bytes"]) if cells["total_gpu_memory_bytes"] else None,
         assumed=frozenset(cells["assumed"].split()),
@@ -111,14 +122,14 @@ def training_run(cells: Mapping[str, str]) -> TrainingRun:
         raise CannotExpressError(f"method {cells['method2']}")
     run: dict[str, Any] = {
         "method": cells["method2"],
-        "engine": TRAINING_ENGINES.get(cells["engine"], cells["engine"]),
+        "engine": _word("engine", TRAINING_ENGINES.get(cells["engine"], cells["engine"]), TrainingEngine),
         "engine_version": cells["engine_version"],
-        "optimizer": _optimizer(cells),
+        "optimizer": _word("optimizer", _optimizer(cells), Optimizer),
         "lora": _lora(cells),
-        "checkpointing": _known(cells, "checkpointing", "none"),
+        "checkpointing": _word("checkpointing", _known(cells, "checkpointing", "none"), Checkpointing),
         "recompute_modules": tuple(cells["recompute_modules"].split()),
-        "attention": _known(cells, "attention", "flash"),
-        "logits": _known(cells, "logits", "full"),
+        "attention": _word("attention", _known(cells, "attention", "flash"), Attention),
+        "logits": _word("logits", _known(cells, "logits", "full"), Logits),
         "master_weights": cells["master_weights"] == "yes",
         "compiled": cells["compile"] == "yes",
         "packed": cells["packed"] != "no",
@@ -132,7 +143,7 @@ def training_run(cells: Mapping[str, str]) -> TrainingRun:
         sequence_length=_needed(cells, "input_tokens"),
         micro_batch=_needed(cells, "batch"),
         gradient_accumulation=int(_known(cells, "grad_accum", "1")),
-        compute_dtype=cast(Any, cells["compute_dtype"]),
+        compute_dtype=_word("compute type", cells["compute_dtype"], DType),
         weight_format=_weight_format(cells),
         engine_options=_options(cells),
         **run,
@@ -143,15 +154,15 @@ def serving_run(cells: Mapping[str, str]) -> ServingRun:
     """Rows that do not say how many requests there were are of an idle server: one request of no tokens."""
     return ServingRun(
         shape=shape(cells),
-        engine=cast(Any, SERVING_ENGINES.get(cells["engine"], cells["engine"])),
+        engine=_word("engine", SERVING_ENGINES.get(cells["engine"], cells["engine"]), ServingEngine),
         engine_version=cells["engine_version"] or RECIPES.get((cells["engine"], "engine_version"), ""),
         layout=_layout(cells),
         concurrency=_whole(cells, "batch") or 1,
         prompt_tokens=_whole(cells, "input_tokens") or 0,
         output_tokens=_whole(cells, "output_tokens") or _reserved_tokens(cells),
         weight_format=_weight_format(cells),
-        compute_dtype=cast(Any, cells["compute_dtype"]),
-        kv_dtype=cast(Any, cells["kv_dtype"] or cells["compute_dtype"]),
+        compute_dtype=_compute_dtype(cells),
+        kv_dtype=_word("cache type", cells["kv_dtype"] or cells["compute_dtype"], (*get_args(DType), "int8")),
         memory_utilization=float(cells["gpu_memory_utilization"] or 0.9),
         max_model_len=_whole(cells, "max_model_len"),
         max_sequences=_whole(cells, "max_num_seqs"),
@@ -164,60 +175,6 @@ def serving_run(cells: Mapping[str, str]) -> ServingRun:
 def _reserved_tokens(cells: Mapping[str, str]) -> int:
     """torchtune allocates its cache for the model's whole context; others that do not say generated next to nothing."""
     return shape(cells).max_positions if cells["engine"] == "torchtune" else 0
-
-
-def shape(cells: Mapping[str, str]) -> ModelShape:
-    if cells["model_id"]:
-        return models()[cells["model_id"]].shape
-    written = json.loads(cells["shape"])
-    if "hybrid_pattern" in written:
-        raise CannotExpressError("hybrid of state-space and attention layers")
-    if not written["vocab"]:
-        raise CannotExpressError("vocabulary not stated")
-    layers = written["layers"] + written.get("cross_attention_layers", 0)
-    return ModelShape(
-        name=cells["model"],
-        layers=layers,
-        hidden=written["hidden"],
-        heads=written["heads"],
-        kv_heads=written["kv_heads"],
-        head_dim=written["head_dim"],
-        intermediate=written["intermediate"],
-        vocab=written.get("vocab_padded") or written["vocab"],
-        tied_embeddings=written["tied"],
-        max_positions=written.get("max_positions", 0),
-        gated_mlp=written["swiglu"],
-        bias=written.get("bias", False),
-        layer_norm=written.get("norm") == "layernorm",
-        positions=written.get("pos", "rope"),
-        experts=_experts(written, layers),
-        latent=_latent(written.get("mla")),
-        prediction_layers=written.get("mtp_layers", 0),
-    )
-
-
-def _experts(written: Mapping[str, Any], layers: int) -> Experts | None:
-    if not written.get("experts"):
-        return None
-    return Experts(
-        count=written["experts"],
-        active=written["topk"],
-        intermediate=written["moe_intermediate"],
-        shared_intermediate=written.get("shared_intermediate") or 0,
-        dense_layers=layers - written.get("moe_layers", layers),
-    )
-
-
-def _latent(ranks: Mapping[str, int] | None) -> LatentAttention | None:
-    if not ranks:
-        return None
-    return LatentAttention(
-        query_rank=ranks["q_lora"] or None,
-        kv_rank=ranks["kv_lora"],
-        rope_dim=ranks["rope"],
-        nope_dim=ranks["nope"],
-        value_dim=ranks["v"],
-    )
 
 
 def _layout(cells: Mapping[str, str]) -> Layout:
@@ -257,7 +214,32 @@ def _optimizer(cells: Mapping[str, str]) -> str:
 
 
 def _weight_format(cells: Mapping[str, str]) -> Any:
-    return WEIGHT_FORMATS.get(cells["weight_format"], cells["weight_format"])
+    name = WEIGHT_FORMATS.get(cells["weight_format"], cells["weight_format"])
+    return _word("weight format", name, WeightFormat)
+
+
+def _compute_dtype(cells: Mapping[str, str]) -> Any:
+    """INT8 products are added up and handed on in 16 bits."""
+    return "fp16" if cells["compute_dtype"] == "int8" else _word("compute type", cells["compute_dtype"], DType)
+
+
+def _value(cells: Mapping[str, str]) -> float:
+    if not cells["value_si"]:
+        raise CannotExpressError("no value")
+    return float(cells["value_si"])
+
+
+def _gpu(cells: Mapping[str, str]) -> Gpu | None:
+    if cells["gpu_id"] and cells["gpu_id"] not in gpus():
+        raise CannotExpressError(f"GPU {cells['gpu_id']} not in the catalogue")
+    return gpus()[cells["gpu_id"]] if cells["gpu_id"] else None
+
+
+def _word(what: str, value: str, allowed: Any) -> Any:
+    """A word that the planner's types know."""
+    if value not in (allowed if isinstance(allowed, tuple) else get_args(allowed)):
+        raise CannotExpressError(f"{what} {value or 'not stated'}")
+    return value
 
 
 def _options(cells: Mapping[str, str]) -> dict[str, object]:

@@ -13,7 +13,8 @@ from planner.speed.engines import BEHAVIOUR
 from planner.speed.kernels import ENGINES
 from planner.speed.serving import ServingSpeed, serving_speed
 from planner.speed.training import TrainingSpeed, training_speed
-from tests.bench.planner_rows import CannotExpressError, Measured
+from tests.bench.planner_rows import Measured
+from tests.bench.planner_shapes import CannotExpressError
 
 KINDS = ("train_throughput", "mfu", "infer_throughput")
 # The tables of llm-foundry are of 2023: its long sequences run at the first flash kernels' pace on every card.

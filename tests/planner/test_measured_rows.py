@@ -72,6 +72,12 @@ def test_a_shape_in_the_row_has_its_experts_and_ranks(tmp_path: Path) -> None:
         ({"exclude_reason": "GPU not stated"}, "GPU not stated", True),
         ({"method2": "adapter"}, "method adapter", False),
         ({"input_tokens": ""}, "input_tokens not stated", False),
+        ({"engine": "abacus"}, "engine abacus", False),
+        ({"optimizer2": "lion"}, "optimizer lion", False),
+        ({"weight_format": "int3"}, "weight format int3", False),
+        ({"compute_dtype": ""}, "compute type not stated", False),
+        ({"gpu_id": "h900"}, "GPU h900 not in the catalogue", False),
+        ({"model_id": "a/b"}, "model a/b not in the catalogue", False),
         ({"engine": "deepspeed", "lora_rank": ""}, "rank or targets of the LoRA not stated", False),
     ],
 )
