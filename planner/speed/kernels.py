@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from planner.memory.elements import WEIGHT_BYTES
 from planner.runs import ServingEngine, ServingRun, WeightFormat
@@ -108,9 +109,9 @@ class WeightKernel:
     blocking: bool = False
 
 
-# Fitted to the rows that the engine's own times rest on (see ENGINES). What is not here reads its weights as fast as 16-bit kernels do:
-# Marlin on Ampere (Qwen2.5 speed benchmark), TensorRT-LLM's FP8.
-WEIGHT_KERNELS: dict[tuple[ServingEngine, WeightFormat], WeightKernel] = {
+# By engine, "" for every other, and format. Fitted to the rows that the engine's own times rest on (see ENGINES); bitsandbytes's to litgpt's.
+# What is not here reads its weights as fast as 16-bit kernels do: Marlin on Ampere (Qwen2.5 speed benchmark), TensorRT-LLM's FP8.
+WEIGHT_KERNELS: dict[tuple[ServingEngine | Literal[""], WeightFormat], WeightKernel] = {
     ("transformers", "gptq-int4"): WeightKernel(0.25),
     ("transformers", "gptq-int8"): WeightKernel(0.5, layer=0.28e-3),
     ("transformers", "awq-int4"): WeightKernel(0.3, layer=0.2e-3),
@@ -119,17 +120,19 @@ WEIGHT_KERNELS: dict[tuple[ServingEngine, WeightFormat], WeightKernel] = {
     ("sglang", "gptq-int8"): WeightKernel(0.8, layer=0.02e-3),
     ("sglang", "gptq-int4"): WeightKernel(0.7, experts=0.55e-3),
     ("sglang", "awq-int4"): WeightKernel(0.7),
-    ("litgpt", "nf4"): WeightKernel(0.4, layer=0.4e-3),
-    ("litgpt", "nf4-dq"): WeightKernel(0.4, layer=0.6e-3),
-    ("litgpt", "fp4"): WeightKernel(0.4, layer=0.4e-3),
-    ("litgpt", "fp4-dq"): WeightKernel(0.4, layer=0.6e-3),
-    ("litgpt", "int8"): WeightKernel(0.4, layer=1.7e-3),
+    ("tensorrt-llm", "int8"): WeightKernel(),
+    ("", "nf4"): WeightKernel(0.4, layer=0.4e-3),
+    ("", "nf4-dq"): WeightKernel(0.4, layer=0.6e-3),
+    ("", "int8"): WeightKernel(0.4, layer=1.7e-3),
 }
+# The same kernel with another table of values.
+_SAME_KERNEL: dict[WeightFormat, WeightFormat] = {"fp4": "nf4", "fp4-dq": "nf4-dq"}
 _PLAIN = WeightKernel()
 
 
 def weight_kernel(run: ServingRun) -> WeightKernel:
-    return WEIGHT_KERNELS.get((run.engine, run.weight_format), _PLAIN)
+    stored = _SAME_KERNEL.get(run.weight_format, run.weight_format)
+    return WEIGHT_KERNELS.get((run.engine, stored)) or WEIGHT_KERNELS.get(("", stored), _PLAIN)
 
 
 def bytes_per_weight(run: ServingRun) -> float:
