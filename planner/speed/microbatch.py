@@ -60,8 +60,9 @@ def microbatch_terms(run: TrainingRun, gpu: Gpu, stage: Stage) -> Iterator[TimeT
 def _matrices(work: Work) -> TimeTerm:
     run, done = work.run, work.passes
     forward = forward_flops(run.shape, run.sequence_length)
-    layers = (forward.matrices - forward.head) * done.layers + _adapter_flops(run) * (3 + done.again)
-    layers += prediction_flops(run.shape, run.sequence_length) * done.layers
+    layers = forward.projections * done.projections + (forward.mlp + forward.routed) * done.mlp
+    layers += _adapter_flops(run) * (3 + done.again)
+    layers += prediction_flops(run.shape, run.sequence_length) * done.projections
     return time_term(
         "matrices",
         layers * work.stage.tokens * work.layer_share / work.card.matrix,

@@ -33,6 +33,8 @@ HOST_MEMORY = Constant(
     "DDR4-3200, 16 channels of two sockets: 400 GB/s printed",
 )
 _HOST_GPUS = 8
+# Muon makes each update orthogonal: 5 steps of three products, at most 6 m^2 n for m x n weights (Jordan et al. 2024).
+_MUON_STEPS, _MUON_PRODUCTS = 5, 6
 
 
 def optimizer_term(run: TrainingRun, gpu: Gpu, trained: float) -> TimeTerm:
@@ -41,11 +43,13 @@ def optimizer_term(run: TrainingRun, gpu: Gpu, trained: float) -> TimeTerm:
     size = updated * UNFUSED.value * update_bytes(run)
     if run.optimizer_offload:
         return _offloaded(run, gpu, updated, size / UNFUSED.value)
+    reached = card(gpu, run.compute_dtype)
+    flops = updated * _MUON_STEPS * _MUON_PRODUCTS * run.shape.hidden if run.optimizer == "muon" else 0.0
     return time_term(
         "optimizer",
-        size / card(gpu, run.compute_dtype).memory,
+        size / reached.memory + flops / reached.matrix16,
         UNFUSED.spread,
-        formula="trained parameters of this GPU x bytes of an update / reached bandwidth",
+        formula="trained parameters of this GPU x bytes of an update / reached bandwidth (+ 30 h each for Muon / reached FLOP/s)",
         source=UNFUSED.source,
     )
 

@@ -20,14 +20,19 @@ class Passes:
     """How often the work of a forward pass is done in a step: forward, again under checkpointing, and the two halves of backward."""
 
     again: float
+    again_mlp: float
     again_attention: float
     input_gradient: float
     weight_gradient: float
     head_weight_gradient: float
 
     @property
-    def layers(self) -> float:
+    def projections(self) -> float:
         return 1 + self.again + self.input_gradient + self.weight_gradient
+
+    @property
+    def mlp(self) -> float:
+        return 1 + self.again_mlp + self.input_gradient + self.weight_gradient
 
     @property
     def head(self) -> float:
@@ -49,13 +54,22 @@ class Passes:
 def passes(run: TrainingRun) -> Passes:
     full = run.method == "full"
     whole = run.lora.trained_whole if run.lora else ()
+    again = recomputed(run)
     return Passes(
-        again=1.0 if run.checkpointing == "full" else 0.0,
-        again_attention=0.0 if run.checkpointing == "none" else 1.0,
+        again=float("layer" in again),
+        again_mlp=float(bool(again & {"layer", "mlp", "moe"})),
+        again_attention=float(bool(again & {"layer", "core_attn"})),
         input_gradient=1.0,
         weight_gradient=1.0 if full else 0.0,
         head_weight_gradient=1.0 if full or "head" in whole else 0.0,
     )
+
+
+def recomputed(run: TrainingRun) -> frozenset[str]:
+    """By Megatron's names of modules; "layer" is all of it. Selective checkpointing that names none is of the attention's core."""
+    if run.checkpointing == "selective":
+        return frozenset(run.recompute_modules or ("core_attn",))
+    return frozenset(("layer",) if run.checkpointing == "full" else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from planner.speed.communication import microbatch_communication, step_communica
 from planner.speed.engines import behaviour
 from planner.speed.flops import model_flops_per_token
 from planner.speed.microbatch import microbatch_terms
+from planner.speed.offload import offload_terms
 from planner.speed.optimizer import optimizer_term
 from planner.speed.sharding import trained_parameters
 from planner.speed.stage import Stage
@@ -86,7 +87,9 @@ def _step_terms(run: TrainingRun, gpu: Gpu, network: Network) -> Iterator[TimeTe
 def _microbatch(run: TrainingRun, gpu: Gpu, network: Network, stage: Stage) -> list[TimeTerm]:
     terms = list(microbatch_terms(run, gpu, stage))
     busy = sum(term.expected for term in terms)
-    return terms + list(microbatch_communication(run, network, stage, busy))
+    sent = list(microbatch_communication(run, network, stage, busy))
+    left = busy - sum(term.hidden for term in sent)
+    return [*terms, *sent, *offload_terms(run, gpu, stage, left)]
 
 
 def _times(term: TimeTerm, count: int) -> TimeTerm:

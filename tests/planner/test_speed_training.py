@@ -67,6 +67,38 @@ def test_checkpointing_costs_a_forward_pass_of_the_layers() -> None:
     assert again.term("head").expected == kept.term("head").expected
 
 
+def test_selective_checkpointing_computes_only_what_it_names_again() -> None:
+    kept = training_speed(training(), A100).step
+    core, mlp = (
+        training_speed(training(checkpointing="selective", recompute_modules=modules), A100).step
+        for modules in ((), ("mlp",))
+    )
+    assert core.term("matrices").expected == kept.term("matrices").expected
+    assert core.term("attention").expected > kept.term("attention").expected
+    assert mlp.term("matrices").expected == pytest.approx((1 + 0.81 / 3) * kept.term("matrices").expected, rel=0.01)
+    assert mlp.term("attention").expected == kept.term("attention").expected
+
+
+@pytest.mark.parametrize("what", ["parameter_offload", "activation_offload"])
+def test_what_waits_on_the_host_goes_over_pcie(what) -> None:
+    run = training(**{what: True}, sequence_length=512)
+    term = training_speed(run, A100).step.term(what)
+    assert term.expected > 0
+    assert training_speed(run, replace(A100, pcie_generation=5)).step.term(what).expected < term.expected
+
+
+def test_an_optimizer_on_the_host_waits_for_pcie_and_its_memory() -> None:
+    here, there = (
+        training_speed(training(optimizer_offload=away), A100).step.term("optimizer") for away in (False, True)
+    )
+    assert there.expected > 5 * here.expected
+
+
+def test_muon_multiplies_where_adam_does_not() -> None:
+    adam, muon = (training_speed(training(optimizer=name), A100).step.term("optimizer") for name in ("adamw", "muon"))
+    assert muon.expected > adam.expected
+
+
 def test_frozen_weights_get_no_gradient() -> None:
     full = training_speed(training(), A100).step
     lora = training_speed(training(method="lora", lora=Lora(8, ("q", "v"))), A100).step
