@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from fleet.formats import bytes_text, duration_text, money_text, number_text
 from fleet.pages.machine import MachineView, mean
 from fleet.providers.base import Billing
 from fleet.states import GpuState
-from fleet.telemetry.models import Agent
+from fleet.telemetry.latest import SomeAgent
 from fleet.words import state_words
 
 HUNG, BROKEN = "hung", frozenset({"mismatch", "error"})
@@ -22,18 +24,36 @@ SHOWN = 8
 # Free GPUs are in the strip and the key; they call for a decision about renting, not for a hand on the machine.
 STATES = (GpuState.STALLED, GpuState.UNKNOWN, GpuState.STARVED, GpuState.HELD_IDLE)
 
+TITLES: dict[GpuState, str | Promise] = {
+    GpuState.STALLED: gettext_lazy("%(name)s makes no progress"),
+    GpuState.UNKNOWN: gettext_lazy("%(name)s went quiet"),
+    GpuState.STARVED: gettext_lazy("%(name)s waits for data"),
+    GpuState.HELD_IDLE: gettext_lazy("%(name)s is held but idle"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line. `mark` is a state, or "urgent" where the machine itself is at fault. `at_stake` is an hour's."""
+    """One line. `mark` is a state, or "urgent" where the machine itself is at fault. `at_stake` is an hour's.
+
+    `named` and `tell` become title and text, which only lines that are shown need: of a large fleet, few.
+    """
 
     view: MachineView
     mark: str
-    title: str
-    text: str
+    named: str | Promise
+    tell: Callable[[], str]
     at_stake: Decimal | None
     rank: int
     read_at: datetime | None
+
+    @property
+    def title(self) -> str:
+        return str(self.named) % {"name": self.view.instance.name}
+
+    @property
+    def text(self) -> str:
+        return self.tell()
 
     @property
     def at_stake_text(self) -> str:
@@ -51,9 +71,17 @@ def _item(view: MachineView) -> Item | None:
     return _broken_agent(view) or _lost(view) or _by_state(view)
 
 
-def _make(view: MachineView, *, mark: str, title: str, text: str, states: Iterable[GpuState], rank: int) -> Item:
+def _make(
+    view: MachineView,
+    *,
+    mark: str,
+    named: str | Promise,
+    tell: Callable[[], str],
+    states: Iterable[GpuState],
+    rank: int,
+) -> Item:
     at_stake = view.share(states) if view.tiles else view.price
-    return Item(view, mark, title % {"name": view.instance.name}, text, at_stake, rank, view.heard_at)
+    return Item(view, mark, named, tell, at_stake, rank, view.heard_at)
 
 
 def _broken_agent(view: MachineView) -> Item | None:
@@ -62,10 +90,10 @@ def _broken_agent(view: MachineView) -> Item | None:
         return None
     hung = agent.nvml_state == HUNG
     title = _("%(name)s: its GPU driver hangs") if hung else _("%(name)s: its GPU driver does not answer")
-    return _make(view, mark="urgent", title=title, text=_driver_text(agent), states=GpuState, rank=0)
+    return _make(view, mark="urgent", named=title, tell=partial(_driver_text, agent), states=GpuState, rank=0)
 
 
-def _driver_text(agent: Agent) -> str:
+def _driver_text(agent: SomeAgent) -> str:
     said = _("The agent reports and the driver does not; a reboot of the machine usually brings it back.")
     return f"{agent.nvml_detail}. {said}" if agent.nvml_detail else said
 
@@ -78,8 +106,8 @@ def _lost(view: MachineView) -> Item | None:
     names = ", ".join(f"GPU {tile.index}" for tile in lost)
     text = _("%(gpus)s fell off the bus. What ran there is gone; the rest of the machine still reports.")
     share = view.price * len(lost) / len(view.tiles) if view.price is not None else None
-    title = words % {"name": view.instance.name, "count": len(lost)}
-    return Item(view, "urgent", title, text % {"gpus": names}, share, 0, view.heard_at)
+    named = words.replace("%(count)d", str(len(lost)))
+    return Item(view, "urgent", named, lambda: text % {"gpus": names}, share, 0, view.heard_at)
 
 
 def _by_state(view: MachineView) -> Item | None:
@@ -88,19 +116,8 @@ def _by_state(view: MachineView) -> Item | None:
     state = next((state for state in STATES if state in states), None)
     if state is None or (state is GpuState.UNKNOWN and not _is_silent(view)):
         return None
-    titles = {
-        GpuState.STALLED: _("%(name)s makes no progress"),
-        GpuState.UNKNOWN: _("%(name)s went quiet"),
-        GpuState.STARVED: _("%(name)s waits for data"),
-        GpuState.HELD_IDLE: _("%(name)s is held but idle"),
-    }
-    text = {
-        GpuState.STALLED: _stalled_text,
-        GpuState.UNKNOWN: _quiet_text,
-        GpuState.STARVED: _starved_text,
-        GpuState.HELD_IDLE: _held_text,
-    }[state](view)
-    return _make(view, mark=state.value, title=titles[state], text=text, states={state}, rank=1 + STATES.index(state))
+    tell = partial(TEXTS[state], view)
+    return _make(view, mark=state.value, named=TITLES[state], tell=tell, states={state}, rank=1 + STATES.index(state))
 
 
 def _is_silent(view: MachineView) -> bool:
@@ -155,3 +172,11 @@ def _held_text(view: MachineView) -> str:
         spent = money_text(share * Decimal(seconds) / 3600, view.instance.currency)
         said += " " + _("About %(money)s so far, at today's price.") % {"money": spent}
     return said
+
+
+TEXTS: dict[GpuState, Callable[[MachineView], str]] = {
+    GpuState.STALLED: _stalled_text,
+    GpuState.UNKNOWN: _quiet_text,
+    GpuState.STARVED: _starved_text,
+    GpuState.HELD_IDLE: _held_text,
+}

@@ -8,13 +8,15 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, npgettext
 
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.prices import Burn, burn
+from fleet.pages.blocks import Blocks
 from fleet.pages.machine import ORDER, MachineView
 from fleet.pages.money import total
 from fleet.providers.base import InstanceState
@@ -29,13 +31,18 @@ DENSITIES = ((32, "xl"), (160, "l"), (320, "m"), (640, "s"))
 
 
 # Columns of a machine that no list shows, and of its account.
-ONLY_ON_ONES_OWN_PAGE = ("extra", "ssh", "labels", "account__options", "account__credentials")
+ONLY_ON_ONES_OWN_PAGE = (
+    *("extra", "ssh", "labels", "provider_labels", "image_name", "raw_state", "state_reason"),
+    *("provider_created_at", "started_at", "provider_stopped_at", "expires_at", "last_seen_at"),
+)
 
 
 def shown_instances(team: Team) -> QuerySet[Instance]:
     """What is rented now: not what left the listings, nor what its provider has ended."""
     rows = Instance.objects.filter(team=team, gone_at=None).exclude(state=InstanceState.TERMINATED)
-    rows = rows.select_related("account", "owner", "project").defer(*ONLY_ON_ONES_OWN_PAGE)
+    # A handful of accounts, people and projects, each made once instead of once a machine.
+    accounts = ProviderAccount.objects.defer("options", "credentials", "check_results")
+    rows = rows.prefetch_related(Prefetch("account", accounts), "owner", "project").defer(*ONLY_ON_ONES_OWN_PAGE)
     return rows.order_by("account__name", "name", "pk")
 
 
@@ -68,8 +75,23 @@ class Group:
     def share(self, states: Iterable[GpuState]) -> dict[str, Decimal]:
         """The money that falls to GPUs in these states."""
         wanted = frozenset(states)
-        shares = ((view.instance.currency, view.share(wanted)) for view in self.machines)
-        return total({currency: share} for currency, share in shares if share is not None)
+        sums = (
+            {currency: sum((money[state] for state in wanted), Decimal(0))}
+            for currency, money in self.money_by_state.items()
+        )
+        return total(sums)
+
+    @cached_property
+    def money_by_state(self) -> dict[str, dict[GpuState, Decimal]]:
+        """Currency -> state -> what an hour of the GPUs in it costs, of machines with a price."""
+        sums: dict[str, dict[GpuState, Decimal]] = {}
+        for view in self.machines:
+            if view.price is None or not view.tiles:
+                continue
+            money = sums.setdefault(view.instance.currency, dict.fromkeys(GpuState, Decimal(0)))
+            for state, count in view.counts.items():
+                money[state] += view.price * count / len(view.tiles)
+        return sums
 
     @cached_property
     def idle_amounts(self) -> dict[str, Decimal]:
@@ -95,6 +117,11 @@ class Band(Group):
 
     account: ProviderAccount
     label: str
+    writer: Blocks
+
+    @property
+    def blocks(self) -> SafeString:
+        return self.writer.html(self.machines)
 
 
 @dataclass(frozen=True)
@@ -123,8 +150,9 @@ class Fleet(Group):
             by_account.setdefault(view.instance.account_id, []).append(view)
         accounts = [views[0].instance.account for views in by_account.values()]
         kinds = [account.kind for account in accounts]
+        writer = Blocks(self.team.slug)
         bands = [
-            Band(by_account[account.pk], account, band_label(account, alone=kinds.count(account.kind) == 1))
+            Band(by_account[account.pk], account, band_label(account, alone=kinds.count(account.kind) == 1), writer)
             for account in accounts
         ]
         return sorted(bands, key=lambda band: -sum(band.amounts.values(), Decimal(0)))

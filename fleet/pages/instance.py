@@ -25,6 +25,7 @@ from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
 from fleet.telemetry.latest import machines_now
 from fleet.telemetry.machine_panel import serving_context
+from fleet.telemetry.models import GpuLatest, HostLatest
 from fleet.telemetry.words import resolution_words
 
 BAND_SPAN = timedelta(hours=24)
@@ -181,7 +182,7 @@ def _memory_stat(view: MachineView) -> Stat:
 
 
 def _cpu_stat(view: MachineView) -> Stat:
-    host = view.host
+    host = view.host if isinstance(view.host, HostLatest) else None
     value = f"{host.cpu_percent:.0f}%" if host and host.cpu_percent is not None else None
     memory = bytes_text(host.memory_used_bytes) if host and host.memory_used_bytes else ""
     note = _("%(memory)s of memory used") % {"memory": memory} if memory else ""
@@ -236,7 +237,7 @@ def _processes(view: MachineView) -> list[Process]:
             bytes_text(process["memory_bytes"]) if isinstance(process.get("memory_bytes"), int | float) else "",
         )
         for tile in view.tiles
-        if tile.now.latest
+        if isinstance(tile.now.latest, GpuLatest)
         for process in tile.now.latest.processes
         if isinstance(process, dict)
     ]

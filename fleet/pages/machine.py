@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,14 +11,14 @@ from functools import cached_property
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from msgspec import Struct
 
 from fleet.formats import UNKNOWN, brief_duration_text, duration_text, money_text, sign_of
 from fleet.inventory.models import Instance
 from fleet.inventory.prices import price_now
 from fleet.providers.registry import adapters
 from fleet.states import IDLE_MONEY, GpuState
-from fleet.telemetry.latest import GpuNow, MachineNow, limits_for
-from fleet.telemetry.models import Agent, HostLatest
+from fleet.telemetry.latest import GpuNow, MachineNow, SomeAgent, SomeHost, limits_for
 from fleet.words import count_words, state_word, state_words
 
 # The order in which states are listed everywhere.
@@ -27,8 +26,8 @@ ORDER = tuple(GpuState)
 NO_GPU = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+# A struct: a page has ten thousand, and a frozen dataclass takes several times as long to make.
+class Tile(Struct, frozen=True, gc=False):
     """One GPU. Percents are whole and None where the present state makes them meaningless or nothing was read."""
 
     gpu_id: int | None
@@ -98,7 +97,7 @@ class MachineView:
         return self.machine.instance
 
     @property
-    def agent(self) -> Agent | None:
+    def agent(self) -> SomeAgent | None:
         return self.machine.agent
 
     @cached_property
@@ -154,7 +153,7 @@ class MachineView:
         return moment is not None and (self.at - moment).total_seconds() <= 3 * self.period_seconds
 
     @property
-    def host(self) -> HostLatest | None:
+    def host(self) -> SomeHost | None:
         """The machine's own figures while they are of now."""
         return self.machine.host if self._is_fresh(self.host_read_at) else None
 
@@ -177,7 +176,7 @@ class MachineView:
     def currency_sign(self) -> str:
         return sign_of(self.instance.currency)
 
-    @property
+    @cached_property
     def price_text(self) -> str:
         return UNKNOWN if self.price is None else money_text(self.price, self.instance.currency)
 
@@ -199,13 +198,13 @@ class MachineView:
     def where(self) -> str:
         return " · ".join(part for part in (self.provider, self.instance.region) if part)
 
-    @property
+    @cached_property
     def gpu_label(self) -> str:
         """The GPU's short name: the listed model, else what the driver calls it."""
         driver_name = next((tile.now.gpu.name for tile in self.tiles if tile.now.gpu.name), "")
         return self.instance.gpu_model or driver_name.removeprefix("NVIDIA ") or self.instance.gpu_raw
 
-    @property
+    @cached_property
     def gpus_label(self) -> str:
         if not self.tiles:
             return _("no GPU") if self.reports else _("GPUs unknown")
@@ -217,35 +216,13 @@ class MachineView:
         project = self.instance.project.name if self.instance.project else _("no project")
         return f"{owner}, {project}"
 
-    @property
+    @cached_property
     def states_label(self) -> str:
         return state_words(self.counts) or self.gpus_label
 
     @property
     def read_epoch(self) -> str:
         return epoch_text(self.read_at)
-
-    @property
-    def spoken(self) -> str:
-        """The block in one breath, for those who hear the page."""
-        price = _("%(money)s an hour") % {"money": self.price_text} if self.price is not None else _("price not known")
-        return f"{self.instance.name}, {self.gpus_label}, {self.states_label}, {price}"
-
-    @property
-    def tip(self) -> str:
-        """What the card beside a focused block shows, as JSON; the page's script writes it as plain text."""
-        levels = _("%(busy)s, memory %(memory)s") % {
-            "busy": percent_text(self.busy_percent),
-            "memory": percent_text(self.memory_percent),
-        }
-        facts = [
-            (_("GPUs"), self.gpus_label),
-            (_("State"), self.states_label),
-            (_("Busy"), levels),
-            (_("Owner"), self.people_label),
-            (_("Where"), self.where),
-        ]
-        return json.dumps({"name": self.instance.name, "price": self.price_text, "facts": facts}, ensure_ascii=False)
 
     @property
     def tiles_html(self) -> SafeString:
@@ -304,18 +281,19 @@ class MachineView:
         return self._verdict(duration_text)
 
     def _verdict(self, text_of: Callable[[float], str]) -> str:
+        if self.state is GpuState.WORKING:
+            return ""
         since = self.since(self.state)
         lasted = text_of((self.at - since).total_seconds()) if since else ""
         if self.state is GpuState.UNKNOWN:
             return self._unknown_words(lasted)
-        words = {
-            GpuState.STALLED: _("stalled"),
-            GpuState.STARVED: _("waits for data"),
-            GpuState.HELD_IDLE: _("idle %(time)s") % {"time": lasted} if lasted else _("held idle"),
-            GpuState.FREE: _("free %(time)s") % {"time": lasted} if lasted else _("free"),
-            GpuState.STOPPED: _("off %(time)s") % {"time": lasted},
-        }
-        return words.get(self.state, "")
+        if self.state is GpuState.HELD_IDLE:
+            return _("idle %(time)s") % {"time": lasted} if lasted else _("held idle")
+        if self.state is GpuState.FREE:
+            return _("free %(time)s") % {"time": lasted} if lasted else _("free")
+        if self.state is GpuState.STOPPED:
+            return _("off %(time)s") % {"time": lasted}
+        return _("stalled") if self.state is GpuState.STALLED else _("waits for data")
 
     def _unknown_words(self, lasted: str) -> str:
         if any(tile.now.latest and tile.now.latest.lost for tile in self.tiles):

@@ -25,6 +25,7 @@ from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
 from fleet.teams.models import Role
 from fleet.telemetry.enrolment import create_enrolment_token
+from fleet.telemetry.models import HostLatest
 
 HOST_CHARTS = ("cpu", "host_memory", "disk_bandwidth", "network")
 TOKEN_LIFETIME = timedelta(hours=1)
@@ -64,7 +65,7 @@ def _own_charts(view: MachineView) -> Context:
 
 def _environment(view: MachineView) -> dict[str, Any]:
     report = EnvironmentReport.objects.filter(instance=view.instance).order_by("-reported_at").first()
-    host = view.machine.host
+    host = HostLatest.objects.filter(instance=view.instance).first()
     disk = ""
     if host and host.filesystem_used_bytes and host.filesystem_total_bytes:
         disk = f"{bytes_text(host.filesystem_used_bytes)} / {bytes_text(host.filesystem_total_bytes)}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
+from msgspec import Struct
 
 from fleet.inventory.models import GPU, Instance
 from fleet.providers.base import InstanceState
 from fleet.states import DEFAULTS, Evidence, GpuState, Thresholds, Verdict, classify, worst
+from fleet.telemetry.brief import AgentBrief, GpuBrief, HostBrief, LatestBrief, brief_agents, brief_gpus, brief_hosts
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest
 from fleet.telemetry.pace import scrape_intervals
 
@@ -19,37 +21,18 @@ from fleet.telemetry.pace import scrape_intervals
 REPORT_SLACK = timedelta(seconds=15)
 _POWERED_OFF = frozenset({InstanceState.STOPPED, InstanceState.TERMINATED})
 
-# Loading all columns of 8,000 GPUs takes twice as long as loading these.
-_DECISIVE = (
-    "sampled_at",
-    "lost",
-    "utilization_percent",
-    "sm_activity",
-    "power_watts",
-    "power_limit_watts",
-    "memory_used_bytes",
-    "memory_total_bytes",
-    "process_count",
-    "idle_since",
-)
-GPU_BRIEF = (
-    "instance_id",
-    "uuid",
-    "index",
-    "name",
-    "memory_total_bytes",
-    "mig_parent_uuid",
-    *(f"latest__{name}" for name in _DECISIVE),
-)
-HOST_BRIEF = ("sampled_at", "cpu_iowait_percent", "pressure_io_percent")
+# Rows of the database, or of them what tiles need (brief.py).
+SomeGpu = GPU | GpuBrief
+SomeLatest = GpuLatest | LatestBrief
+SomeHost = HostLatest | HostBrief
+SomeAgent = Agent | AgentBrief
 
 
-@dataclass(frozen=True, slots=True)
-class GpuNow:
+class GpuNow(Struct, frozen=True, gc=False):
     """One GPU. An unsaved `gpu` (no pk) stands for one that the provider lists and no agent has reported."""
 
-    gpu: GPU
-    latest: GpuLatest | None
+    gpu: SomeGpu
+    latest: SomeLatest | None
     verdict: Verdict
 
 
@@ -57,8 +40,8 @@ class GpuNow:
 class MachineNow:
     instance: Instance
     gpus: list[GpuNow]
-    host: HostLatest | None
-    agent: Agent | None
+    host: SomeHost | None
+    agent: SomeAgent | None
     state: GpuState
     # How often its exporters are read, at the slowest; 0 = it has none.
     scrape_seconds: int = 0
@@ -69,16 +52,16 @@ def machines_now(
 ) -> list[MachineNow]:
     """The machines in the order given, each with its GPUs by index. Five queries at most, however many machines.
 
-    brief: for maps and lists of many machines, without what only the page of one shows; to read that costs a query a row.
+    brief: for maps and lists of many machines, without what only the page of one shows.
     """
     machines = list(instances)
     ids = [machine.pk for machine in machines]
-    gpus = _gpus_of(ids, brief=brief)
-    hosts = (HostLatest.objects.only(*HOST_BRIEF) if brief else HostLatest.objects).in_bulk(ids)
-    agents = {agent.instance_id: agent for agent in Agent.objects.filter(instance_id__in=ids)}
+    gpus: Mapping[int, Sequence[tuple[SomeGpu, SomeLatest | None]]] = brief_gpus(ids) if brief else _gpus_of(ids)
+    hosts: Mapping[int, SomeHost] = brief_hosts(ids) if brief else HostLatest.objects.in_bulk(ids)
+    agents: Mapping[int, SomeAgent] = brief_agents(ids) if brief else _agents_of(ids)
     paces = scrape_intervals(ids)
     return [
-        _machine_now(machine, gpus.get(pk, []), hosts.get(pk), agents.get(pk), paces.get(pk, 0), now=now)
+        _machine_now(machine, gpus.get(pk, ()), hosts.get(pk), agents.get(pk), paces.get(pk, 0), now=now)
         for pk, machine in zip(ids, machines, strict=True)
     ]
 
@@ -90,7 +73,7 @@ def is_powered(instance: Instance) -> bool | None:
     return None if instance.state == InstanceState.UNKNOWN else True
 
 
-def limits_for(agent: Agent | None, scrape_seconds: int = 0) -> Thresholds:
+def limits_for(agent: SomeAgent | None, scrape_seconds: int = 0) -> Thresholds:
     """An agent that was told to read or report seldom is not silent in between, nor is an exporter that is read seldom."""
     agent_seconds = agent.interval_seconds + agent.report_seconds if agent else 0
     expected = timedelta(seconds=max(agent_seconds, scrape_seconds)) + REPORT_SLACK
@@ -99,8 +82,8 @@ def limits_for(agent: Agent | None, scrape_seconds: int = 0) -> Thresholds:
 
 def classify_latest(
     *,
-    latest: GpuLatest | None,
-    host: HostLatest | None,
+    latest: SomeLatest | None,
+    host: SomeHost | None,
     powered: bool | None,
     now: datetime,
     limits: Thresholds = DEFAULTS,
@@ -128,33 +111,35 @@ def classify_latest(
     )
 
 
-def _gpus_of(instance_ids: Iterable[int], *, brief: bool) -> dict[int, list[GPU]]:
-    found: dict[int, list[GPU]] = defaultdict(list)
+def _agents_of(instance_ids: Iterable[int]) -> dict[int, Agent]:
+    return {agent.instance_id: agent for agent in Agent.objects.filter(instance_id__in=instance_ids)}
+
+
+def _gpus_of(instance_ids: Iterable[int]) -> dict[int, list[tuple[SomeGpu, SomeLatest | None]]]:
+    found: dict[int, list[tuple[SomeGpu, SomeLatest | None]]] = defaultdict(list)
     rows = GPU.objects.filter(instance_id__in=instance_ids, removed_at=None).select_related("latest")
-    if brief:
-        rows = rows.only(*GPU_BRIEF)
     for gpu in rows.order_by("instance_id", "index", "pk"):
-        found[gpu.instance_id].append(gpu)
+        found[gpu.instance_id].append((gpu, getattr(gpu, "latest", None)))
     return found
 
 
 def _machine_now(
     instance: Instance,
-    gpus: list[GPU],
-    host: HostLatest | None,
-    agent: Agent | None,
+    gpus: Sequence[tuple[SomeGpu, SomeLatest | None]],
+    host: SomeHost | None,
+    agent: SomeAgent | None,
     scrape_seconds: int,
     *,
     now: datetime,
 ) -> MachineNow:
     powered, limits = is_powered(instance), limits_for(agent, scrape_seconds)
-    tiles = [_gpu_now(gpu, host, powered, now, limits) for gpu in [*_measured(gpus), *_missing(instance, gpus)]]
+    tiles = [
+        GpuNow(gpu, latest, classify_latest(latest=latest, host=host, powered=powered, now=now, limits=limits))
+        for gpu, latest in _measured(gpus)
+    ]
+    unseen = classify_latest(latest=None, host=host, powered=powered, now=now, limits=limits)
+    tiles += (GpuNow(gpu, None, unseen) for gpu in _missing(instance, [gpu for gpu, _latest in gpus]))
     return MachineNow(instance, tiles, host, agent, _state_of(tiles, powered), scrape_seconds)
-
-
-def _gpu_now(gpu: GPU, host: HostLatest | None, powered: bool | None, now: datetime, limits: Thresholds) -> GpuNow:
-    latest = getattr(gpu, "latest", None) if gpu.pk else None
-    return GpuNow(gpu, latest, classify_latest(latest=latest, host=host, powered=powered, now=now, limits=limits))
 
 
 def _state_of(tiles: list[GpuNow], powered: bool | None) -> GpuState:
@@ -163,13 +148,13 @@ def _state_of(tiles: list[GpuNow], powered: bool | None) -> GpuState:
     return worst([tile.verdict.state for tile in tiles])
 
 
-def _measured(gpus: list[GPU]) -> list[GPU]:
+def _measured(gpus: Sequence[tuple[SomeGpu, SomeLatest | None]]) -> list[tuple[SomeGpu, SomeLatest | None]]:
     """A card that is cut into MIG instances reports no utilization of its own: its instances stand for it."""
-    parents = {gpu.mig_parent_uuid for gpu in gpus if gpu.mig_parent_uuid}
-    return [gpu for gpu in gpus if gpu.uuid not in parents]
+    parents = {gpu.mig_parent_uuid for gpu, _latest in gpus if gpu.mig_parent_uuid}
+    return [(gpu, latest) for gpu, latest in gpus if gpu.uuid not in parents]
 
 
-def _missing(instance: Instance, gpus: list[GPU]) -> list[GPU]:
+def _missing(instance: Instance, gpus: Sequence[SomeGpu]) -> list[GPU]:
     """The GPUs that are paid for and not reported, so that they are shown as unknown and not left out."""
     cards = {gpu.mig_parent_uuid or gpu.uuid for gpu in gpus}
     absent = (instance.gpu_count or 0) - len(cards)

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from fleet.inventory.models import Instance
 from fleet.teams.models import Team
 from fleet.telemetry.latest import GpuNow, MachineNow, machines_now
-from fleet.telemetry.models import HostLatest
+from fleet.telemetry.models import Agent, GpuLatest, HostLatest
 from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, Rows
 from fleet.telemetry.state_codes import STATES_BY_CODE
 
@@ -63,7 +63,7 @@ def news_since(*, machines: QuerySet[Instance] | Sequence[Instance], since: date
         if message is not None:
             messages.append(message)
         agent = machine.agent
-        if agent is not None and agent.heartbeat_at is not None and agent.heartbeat_at > since:
+        if isinstance(agent, Agent) and agent.heartbeat_at is not None and agent.heartbeat_at > since:
             at = agent.heartbeat_at.timestamp()
             messages.append(heartbeat_message(machine.instance.pk, nvml=agent.nvml_state, now=at))
     return messages
@@ -73,11 +73,11 @@ def _latest_message(machine: MachineNow, since: datetime) -> Message | None:
     samples: dict[float, Message] = {}
     received = since
     for gpu in machine.gpus:
-        if gpu.latest is not None and gpu.latest.received_at > since:
+        if isinstance(gpu.latest, GpuLatest) and gpu.latest.received_at > since:
             received = max(received, gpu.latest.received_at)
             _sample_at(samples, gpu.latest.sampled_at.timestamp())["gpus"][str(gpu.gpu.pk)] = _gpu_reading(gpu)
     host = machine.host
-    if host is not None and host.received_at > since:
+    if isinstance(host, HostLatest) and host.received_at > since:
         received = max(received, host.received_at)
         _sample_at(samples, host.sampled_at.timestamp())["host"] = _host_reading(host)
     if not samples:
