@@ -14,7 +14,7 @@ from fleet.telemetry.models import Agent, GpuLatest, HostLatest
 pytestmark = pytest.mark.django_db
 NOON = datetime(2031, 3, 14, 12, tzinfo=UTC)
 GIB = 1 << 30
-READINGS = (
+READINGS: tuple[dict[str, Any], ...] = (
     {"utilization_percent": 97.0, "sm_activity": 0.8, "memory_used_bytes": 60 * GIB},
     {"utilization_percent": 0.0, "memory_used_bytes": 60 * GIB, "idle_since": NOON - timedelta(hours=3)},
     {"utilization_percent": 0.0, "memory_used_bytes": 0, "process_count": 0},
