@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.parameters import attention_width
-from planner.runs import Lora, TrainingRun
+from planner.runs import Lora
 from planner.shapes import ModelShape
 
 
@@ -41,10 +41,3 @@ def whole_parameters(shape: ModelShape, lora: Lora) -> int:
     """Of layers that are trained whole beside the adapters."""
     sizes = linear_sizes(shape)
     return sum(sizes[name][0] * sizes[name][1] for name in lora.trained_whole)
-
-
-def trained_parameters(run: TrainingRun) -> int | None:
-    """None where everything is trained."""
-    if run.lora is None:
-        return None
-    return adapter_parameters(run.shape, run.lora) + whole_parameters(run.shape, run.lora)

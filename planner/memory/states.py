@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from planner.estimates import Term
 from planner.memory.adapters import adapter_parameters, whole_parameters
-from planner.memory.elements import weight_bytes
-from planner.memory.placement import Local, Stage, local_parameters
+from planner.memory.elements import DTYPE_BYTES, weight_bytes
+from planner.memory.placement import Stage, local_parameters
 from planner.runs import Optimizer, TrainingRun
 
 ZERO = "Rajbhandari et al., arXiv 1910.02054 §5: stage 1 divides optimizer states, 2 gradients, 3 weights by the data-parallel size"
 FSDP = frozenset({"fsdp", "torchtune", "litgpt"})
+PEFT = frozenset({"transformers", "deepspeed", "ddp", "fsdp"})
 # 8-bit states share an fp32 scale between 256 elements (Dettmers et al., arXiv 2110.02861 §2.1).
 _BLOCK_8BIT = 1 + 4 / 256
 
@@ -27,8 +28,17 @@ class PerParameter:
     optimizer: float
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parameters on one GPU that are trained alike; `expert`: sharded over the data-parallel group of the experts."""
+
+    parameters: float
+    each: PerParameter
+    expert: bool = False
+
+
 def per_parameter(run: TrainingRun) -> PerParameter:
-    """For what is trained; a frozen base costs its weight format alone."""
+    """Of a run that trains everything, or of layers that a LoRA run trains whole."""
     wide = run.master_weights or run.weight_format == "fp32"
     state = 4.0 if wide else 2.0
     weight, gradient, master = 2.0, 2.0, 0.0
@@ -41,8 +51,15 @@ def per_parameter(run: TrainingRun) -> PerParameter:
         # Autocast: the fp32 weights are the master.
         weight, gradient = 4.0, 4.0
     if run.gradient_dtype:
-        gradient = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0}[run.gradient_dtype]
+        gradient = DTYPE_BYTES[run.gradient_dtype]
     return PerParameter(weight, gradient, master, optimizer_bytes(run.optimizer, state))
+
+
+def _per_adapter(run: TrainingRun) -> PerParameter:
+    """The adapters of peft are fp32 throughout, whatever the base is; torchtune's and litgpt's are as the run."""
+    if run.engine in PEFT:
+        return PerParameter(4.0, 4.0, 0.0, optimizer_bytes(run.optimizer, 4.0))
+    return per_parameter(run)
 
 
 def _megatron_gradient(run: TrainingRun) -> float:
@@ -65,34 +82,25 @@ def optimizer_bytes(optimizer: Optimizer, state: float) -> float:
     }[optimizer]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Parameters of one GPU: frozen in the base's format, or trained (dense ones, and routed experts with their own data-parallel group)."""
-
-    base_linear: float
-    base_rest: float
-    dense: float
-    routed: float
-
-    @property
-    def trained(self) -> float:
-        return self.dense + self.routed
-
-
-def held_parameters(run: TrainingRun, stage: Stage) -> Held:
-    local = local_parameters(run, stage)
+def trained_groups(run: TrainingRun, stage: Stage) -> tuple[Group, ...]:
+    local, each = local_parameters(run, stage), per_parameter(run)
     if run.lora is None:
-        return Held(0, 0, local.dense, local.routed)
-    share = stage.layers / run.shape.layers / run.layout.tensor
-    trained = (
-        adapter_parameters(run.shape, run.lora) * share + whole_parameters(run.shape, run.lora) / run.layout.tensor
-    )
-    quantized, rest = _base(run, local)
-    return Held(quantized, rest, trained, 0)
+        return Group(local.dense, each), Group(local.routed, each, expert=True)
+    adapters = adapter_parameters(run.shape, run.lora) * stage.layers / run.shape.layers
+    whole = whole_parameters(run.shape, run.lora)
+    tensor = run.layout.tensor
+    return Group(adapters / tensor, _per_adapter(run)), Group(whole / tensor, each)
 
 
-def _base(run: TrainingRun, local: Local) -> tuple[float, float]:
+def trained_on_stage(run: TrainingRun, stage: Stage) -> float:
+    return sum(group.parameters for group in trained_groups(run, stage))
+
+
+def _frozen(run: TrainingRun, stage: Stage) -> tuple[float, float]:
     """What the base's format covers, and what stays in 16 bits: embeddings and norms always, the head too but for litgpt."""
+    if run.lora is None:
+        return 0.0, 0.0
+    local = local_parameters(run, stage)
     linear = local.linear + local.routed
     if run.engine == "litgpt":
         return linear + local.head, local.embedding + local.norms
@@ -113,65 +121,57 @@ def expert_shard(run: TrainingRun) -> float:
 
 def state_terms(run: TrainingRun, stage: Stage) -> Iterator[Term]:
     """Weights, gradients, master copies, optimizer states, as they lie between steps."""
-    held, each = held_parameters(run, stage), per_parameter(run)
-    zero = run.layout.zero_stage
+    groups, zero = trained_groups(run, stage), run.layout.zero_stage
     if run.optimizer_offload and run.engine in FSDP:
         # Its CPU offload moves parameters, gradients and optimizer states together.
         return
-    yield _weights(run, held, each)
-    if run.compute_dtype == "fp8" and each.weight > 1:
+    yield _weights(run, stage, groups)
+    if run.compute_dtype == "fp8" and per_parameter(run).weight > 1:
+        trained = trained_on_stage(run, stage)
         source = "Transformer Engine caches each weight in FP8 and transposed"
-        yield Term.within("fp8_copies", 2.0 * held.trained, 0.3, formula=f"2 B x {held.trained:.4g}", source=source)
+        yield Term.within("fp8_copies", 2.0 * trained, 0.3, formula=f"2 B x {trained:.4g}", source=source)
     if not run.optimizer_in_backward:
-        yield _sharded("gradients", run, held, each.gradient, zero >= 2)
+        yield _sum("gradients", run, groups, lambda each: each.gradient, sharded=zero >= 2)
     if run.optimizer_offload:
         return
-    if each.master:
-        yield _sharded("master_weights", run, held, each.master, zero >= 1)
-    if each.optimizer:
-        yield _optimizer(run, stage, held, each)
+    yield _sum("master_weights", run, groups, lambda each: each.master, sharded=zero >= 1)
+    if run.optimizer == "muon":
+        yield _muon(run, stage, groups)
+    else:
+        yield _sum("optimizer", run, groups, lambda each: each.optimizer, sharded=zero >= 1)
 
 
-def _weights(run: TrainingRun, held: Held, each: PerParameter) -> Term:
-    shard = data_shard(run) if run.layout.zero_stage == 3 else 1
-    expert = expert_shard(run) if run.layout.zero_stage == 3 else 1
-    base = weight_bytes(run.weight_format, run.engine)
-    frozen = (held.base_linear * base + held.base_rest * 2.0) / shard
-    trained_bytes = _trained_weight(run, each)
-    trained = held.dense * trained_bytes / shard + held.routed * trained_bytes / expert
-    amount = 0.0 if run.parameter_offload else frozen + trained
-    formula = f"{base:g} B x frozen {held.base_linear:.4g} + 2 B x {held.base_rest:.4g} + {trained_bytes:g} B x trained {held.trained:.4g}, / {shard:g}"
-    return Term.exact("weights", amount, formula=formula, source=ZERO)
+def _weights(run: TrainingRun, stage: Stage, groups: tuple[Group, ...]) -> Term:
+    sharded = run.layout.zero_stage == 3
+    trained = _sum("weights", run, groups, lambda each: each.weight, sharded=sharded)
+    if run.parameter_offload:
+        return Term.exact("weights", 0.0, formula="offloaded", source=ZERO)
+    linear, rest = _frozen(run, stage)
+    base, shard = weight_bytes(run.weight_format, run.engine), data_shard(run) if sharded else 1.0
+    if not linear:
+        return trained
+    frozen = (linear * base + rest * 2.0) / shard
+    formula = f"({base:g} B x {linear:.4g} + 2 B x {rest:.4g}) / {shard:g} + {trained.formula}"
+    return Term.exact("weights", frozen + trained.expected, formula=formula, source=ZERO)
 
 
-def _trained_weight(run: TrainingRun, each: PerParameter) -> float:
-    """Adapters are fp32 but in pure 16-bit training (peft casts them up)."""
-    if run.lora is None:
-        return each.weight
-    return 4.0 if run.engine in {"transformers", "deepspeed", "ddp"} else 2.0
+def _sum(
+    key: str, run: TrainingRun, groups: tuple[Group, ...], size: Callable[[PerParameter], float], *, sharded: bool
+) -> Term:
+    amount, parts = 0.0, []
+    for group in groups:
+        ways = (expert_shard(run) if group.expert else data_shard(run)) if sharded else 1.0
+        amount += size(group.each) * group.parameters / ways
+        if group.parameters:
+            parts.append(f"{size(group.each):g} B x {group.parameters:.4g} / {ways:g}")
+    return Term.exact(key, amount, formula=" + ".join(parts) or "nothing trained", source=ZERO)
 
 
-def _sharded(key: str, run: TrainingRun, held: Held, size: float, sharded: bool) -> Term:
-    dense, expert = (data_shard(run), expert_shard(run)) if sharded else (1.0, 1.0)
-    amount = size * (held.dense / dense + held.routed / expert)
+def _muon(run: TrainingRun, stage: Stage, groups: tuple[Group, ...]) -> Term:
+    """Its update needs whole matrices, so that nothing of it is sharded; embeddings and norms keep AdamW's two states."""
+    local, trained = local_parameters(run, stage), sum(group.parameters for group in groups)
+    vectors, size = local.embedding + local.head + local.norms, groups[0].each.optimizer
+    formula = f"{size:g} B x ({trained:.4g} + embeddings and norms {vectors:.4g})"
     return Term.exact(
-        key,
-        amount,
-        formula=f"{size:g} B x ({held.dense:.4g} / {dense:g} + {held.routed:.4g} / {expert:g})",
-        source=ZERO,
-    )
-
-
-def _optimizer(run: TrainingRun, stage: Stage, held: Held, each: PerParameter) -> Term:
-    sharded = run.layout.zero_stage >= 1
-    if run.optimizer != "muon":
-        return _sharded("optimizer", run, held, each.optimizer, sharded)
-    local = local_parameters(run, stage)
-    vectors = local.embedding + local.head + local.norms
-    amount = each.optimizer * (held.trained + vectors)
-    formula = (
-        f"{each.optimizer:g} B x matrices {held.trained - vectors:.4g} + {2 * each.optimizer:g} B x rest {vectors:.4g}"
-    )
-    return Term.exact(
-        "optimizer", amount, formula=formula, source="Muon: momentum of whole matrices, AdamW for embeddings and norms"
+        "optimizer", size * (trained + vectors), formula=formula, source="Muon: one momentum, AdamW for the rest"
     )

@@ -13,7 +13,7 @@ from planner.memory.logits import logits_term
 from planner.memory.overheads import outside_terms, workspace_term
 from planner.memory.placement import Stage, stages
 from planner.memory.quantized import unpacking_terms
-from planner.memory.states import data_shard, held_parameters, per_parameter, state_terms
+from planner.memory.states import data_shard, state_terms, trained_groups, trained_on_stage
 from planner.runs import TrainingRun
 
 # Activations are counted, not measured: kernels of other versions keep a little more or less.
@@ -81,14 +81,13 @@ def _step(run: TrainingRun, stage: Stage) -> Iterator[Term]:
     """The optimizer steps: activations are gone, all gradients are there, and its temporaries."""
     if run.optimizer_offload:
         return
-    trained = held_parameters(run, stage).trained
     if run.engine == "deepspeed":
-        amount = 4 * min(trained / data_shard(run), SUB_GROUP)
+        amount = 4 * min(trained_on_stage(run, stage) / data_shard(run), SUB_GROUP)
         yield Term.within("optimizer_step", amount, 0.5, formula="4 B x min(P / N, 1e9)", source=DEEPSPEED_STEP)
         yield from gathered_terms(run, stage, layers=True)
     elif run.engine in {"transformers", "ddp"}:
-        size = per_parameter(run).optimizer
-        yield Term.within("optimizer_step", size * trained, 0.5, formula=f"{size:g} B x {trained:.4g}", source=FOREACH)
+        amount = sum(group.each.optimizer * group.parameters for group in trained_groups(run, stage))
+        yield Term.within("optimizer_step", amount, 0.5, formula="the optimizer's states once more", source=FOREACH)
 
 
 def _gradients_stay(run: TrainingRun) -> bool:
