@@ -25,7 +25,7 @@ MATRIX = _table(
         "Ada": (0.90, 0.10, "cuBLAS on RTX 4090: 145 to 165 of 165 TFLOP/s with FP32 accumulation"),
         "Hopper": (0.64, 0.10, "cuBLAS on H100 SXM at 700 W: 600 to 750 of 989 TFLOP/s; llm-foundry H100 rows"),
         "Blackwell": (
-            0.66,
+            0.70,
             0.15,
             "cuBLAS on B200 at 1 kW: 1,400 to 1,700 of 2,250 TFLOP/s; Megatron-Bridge 25.11 rows",
         ),

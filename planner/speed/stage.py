@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from planner.runs import TrainingRun
+from planner.speed.flops import forward_flops
 from planner.speed.terms import Constant
 
 # A flash kernel computes the scores anew: five multiplications against two, at some 80 % of the forward rate.
@@ -74,7 +76,7 @@ def recomputed(run: TrainingRun) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The part of the model on one GPU: layers of the fullest stage, share of the head that is there, tokens of a micro-batch."""
+    """The part of the model on one GPU: layers of a pipeline stage, share of the head that is there, tokens of a micro-batch."""
 
     layers: float
     head: float
@@ -82,14 +84,29 @@ class Stage:
 
     @classmethod
     def fullest(cls, run: TrainingRun) -> Stage:
-        pipeline, tensor = run.layout.pipeline, run.layout.tensor
-        # Layers that do not divide into the stages are cut with embedding and head counted as layers (Llama 3.1: 126 + 2 over 8 x 8).
-        even = run.shape.layers % (pipeline * run.layout.virtual_pipeline) == 0
-        head = 1.0 if even else 1 / pipeline
-        tokens = run.micro_batch * run.sequence_length / run.layout.context
-        return cls(run.shape.layers / pipeline, head / tensor, tokens)
+        """The stage that the others wait for."""
+        layers, head = _heaviest(run)
+        return cls(layers, head / run.layout.tensor, _tokens(run))
 
     @classmethod
     def mean(cls, run: TrainingRun) -> Stage:
-        fullest = cls.fullest(run)
-        return cls(fullest.layers, 1 / run.layout.pipeline / run.layout.tensor, fullest.tokens)
+        pipeline = run.layout.pipeline
+        return cls(run.shape.layers / pipeline, 1 / pipeline / run.layout.tensor, _tokens(run))
+
+
+def _tokens(run: TrainingRun) -> float:
+    return run.micro_batch * run.sequence_length / run.layout.context
+
+
+def _heaviest(run: TrainingRun) -> tuple[float, float]:
+    """Layers and heads of it. Layers that divide evenly leave the head on top of the last stage's; others are cut with embedding and head
+    counted as a layer each, as such models are built for (Llama 3.1 405B: 126 + 2 over 8 x 8).
+    """
+    layout, layers = run.layout, run.shape.layers
+    chunks = layout.pipeline * layout.virtual_pipeline
+    if layers % chunks == 0:
+        return layers / layout.pipeline, 1.0
+    slots = math.ceil((layers + 2) / chunks) * layout.virtual_pipeline
+    forward = forward_flops(run.shape, run.sequence_length)
+    head_in_layers = forward.head / ((forward.total - forward.head) / layers)
+    return (slots - 1, 1.0) if head_in_layers > 1 else (slots, 0.0)
