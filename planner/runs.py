@@ -8,7 +8,7 @@ from typing import Literal
 from planner.shapes import ModelShape
 
 Method = Literal["full", "lora", "qlora"]
-DType = Literal["fp32", "bf16", "fp16", "fp8"]
+DType = Literal["fp32", "bf16", "fp16", "fp8", "fp4"]
 WeightFormat = Literal[
     "fp32", "bf16", "fp16", "fp8", "int8", "nf4", "nf4-dq", "fp4", "fp4-dq", "gptq-int8", "gptq-int4", "awq-int4"
 ]

@@ -41,6 +41,13 @@ MATRIX8 = _table(
         _FALLBACK: (0.45, 0.35, "no measurement at hand"),
     },
 )
+MATRIX4 = _table(
+    "share of the dense 4-bit rate that large matrix multiplications reach",
+    {
+        "Blackwell": (0.50, 0.30, "no row: cuBLAS with NVFP4 on B200, 4,500 to 6,500 of 9,000 TFLOP/s"),
+        _FALLBACK: (0.40, 0.35, "no measurement at hand"),
+    },
+)
 ATTENTION = _table(
     "share of the dense 16-bit rate that a flash kernel reaches forward, causal work counted",
     {
@@ -103,12 +110,12 @@ class Card:
 def card(gpu: Gpu, dtype: DType, *, flash: int = 2) -> Card:
     """`flash`: generation of the attention kernels. Raises NoRateError."""
     rate16 = gpu.fp16 if dtype == "fp16" else gpu.bf16 or gpu.fp16
-    rate = {"fp8": gpu.fp8, "fp32": gpu.tf32 or gpu.fp32}.get(dtype, rate16)
+    rate = {"fp4": gpu.fp4, "fp8": gpu.fp8, "fp32": gpu.tf32 or gpu.fp32}.get(dtype, rate16)
     if not (rate and rate16 and gpu.memory_bandwidth):
         raise NoRateError(f"{gpu.name}: the catalogue has no {dtype} rate or no memory bandwidth")
     matrix16 = _of(MATRIX, gpu)
     attention = _FLASH.get(flash, ATTENTION).get(gpu.arch, _of(ATTENTION, gpu))
-    matrix = _of(MATRIX8, gpu) if dtype == "fp8" else matrix16
+    matrix = _of({"fp8": MATRIX8, "fp4": MATRIX4}.get(dtype, MATRIX), gpu)
     return Card(
         matrix=rate * matrix.value,
         matrix_spread=matrix.spread,

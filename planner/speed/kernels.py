@@ -120,7 +120,9 @@ WEIGHT_KERNELS: dict[tuple[ServingEngine | Literal[""], WeightFormat], WeightKer
     ("sglang", "gptq-int8"): WeightKernel(0.8, layer=0.02e-3),
     ("sglang", "gptq-int4"): WeightKernel(0.7, experts=0.55e-3),
     ("sglang", "awq-int4"): WeightKernel(0.7),
+    # SmoothQuant and NVFP4: the arithmetic is in that type too.
     ("tensorrt-llm", "int8"): WeightKernel(),
+    ("tensorrt-llm", "fp4"): WeightKernel(),
     ("", "nf4"): WeightKernel(0.4, layer=0.4e-3),
     ("", "nf4-dq"): WeightKernel(0.4, layer=0.6e-3),
     ("", "int8"): WeightKernel(0.4, layer=1.7e-3),
@@ -131,8 +133,8 @@ _PLAIN = WeightKernel()
 
 
 def weight_kernel(run: ServingRun) -> WeightKernel:
-    stored = _SAME_KERNEL.get(run.weight_format, run.weight_format)
-    return WEIGHT_KERNELS.get((run.engine, stored)) or WEIGHT_KERNELS.get(("", stored), _PLAIN)
+    own = WEIGHT_KERNELS.get((run.engine, run.weight_format))
+    return own or WEIGHT_KERNELS.get(("", _SAME_KERNEL.get(run.weight_format, run.weight_format)), _PLAIN)
 
 
 def bytes_per_weight(run: ServingRun) -> float:

@@ -42,7 +42,8 @@ RECIPES = {
     # Rows without a version are of the first Qwen and GLM releases, in 2023.
     ("transformers", "engine_version"): "4.31",
 }
-WEIGHT_FORMATS = {"int4": "gptq-int4"}
+# NVFP4 and MXFP4 store as much as bitsandbytes's FP4: 4 bits and a scale for a few of them.
+WEIGHT_FORMATS = {"int4": "gptq-int4", "nvfp4": "fp4", "mxfp4": "fp4"}
 TRAINED_WHOLE = "(full)"
 # What each engine's own recipes use, for rows that do not say: rank and adapted layers.
 RECIPE_LORA = {

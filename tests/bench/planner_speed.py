@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from planner.memory.elements import WEIGHT_BYTES
+from planner.memory.elements import DTYPE_BYTES, WEIGHT_BYTES
 from planner.memory.serving import serving_memory
 from planner.runs import ServingRun, TrainingRun
 from planner.speed.cards import NoRateError
@@ -62,6 +62,9 @@ def training_run_of(row: Measured) -> TrainingRun:
 def serving_run_of(row: Measured) -> ServingRun:
     assert isinstance(row.run, ServingRun)
     run = row.run
+    if run.kv_dtype not in DTYPE_BYTES:
+        # Rows with 4-bit arithmetic that do not say: an 8-bit cache.
+        run = replace(run, kv_dtype="fp8")
     if row.gpus > run.layout.gpus:
         # transformers lays the layers over the cards one after another.
         run = replace(run, layout=replace(run.layout, pipeline=row.gpus // run.layout.tensor))

@@ -12,6 +12,7 @@ from planner.catalogue.gpus import gpus
 from planner.catalogue.links import Network, network_port, nvlink, pcie, usual_network
 from planner.catalogue.models import models
 from planner.runs import Layout, ServingEngine
+from planner.speed.cards import NoRateError
 from planner.speed.decode import cache_bytes, touched_experts, weight_bytes
 from planner.speed.serving import serving_speed
 from tests.planner.speed_runs import A100, H100, MIXTURE, faster, serving
@@ -101,3 +102,15 @@ def test_without_cuda_graphs_a_small_batch_waits_for_the_host() -> None:
     run = serving(concurrency=1, prompt_tokens=1, shape=models()["Qwen/Qwen2.5-0.5B"].shape)
     captured, eager = (serving_speed(replace(run, cuda_graphs=graphs), H100).token.expected for graphs in (True, False))
     assert eager > 2 * captured
+
+
+def test_four_bit_arithmetic_beats_eight_where_there_is_any() -> None:
+    run = serving(engine="tensorrt-llm", concurrency=512, prompt_tokens=4096, kv_dtype="fp8")
+    b200 = gpus()["b200-sxm-180"]
+    four, eight = (
+        serving_speed(replace(run, weight_format=how, compute_dtype=how), b200).output_tokens_per_second
+        for how in ("fp4", "fp8")
+    )
+    assert four > eight
+    with pytest.raises(NoRateError, match="fp4"):
+        serving_speed(replace(run, weight_format="fp4", compute_dtype="fp4"), H100)
