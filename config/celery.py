@@ -19,6 +19,7 @@ app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telem
 app.conf.beat_schedule = {
     "telemetry.prune_records": {"task": "telemetry.prune_records", "schedule": crontab(hour="3", minute="41")},
     "telemetry.dispatch_scrapes": {"task": "telemetry.dispatch_scrapes", "schedule": 5.0, "options": {"expires": 5}},
+    "telemetry.dispatch_sources": {"task": "telemetry.dispatch_sources", "schedule": 5.0, "options": {"expires": 5}},
     "telemetry.keep_partitions": {"task": "telemetry.keep_partitions", "schedule": crontab(minute="23")},
     "telemetry.roll_up": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
     # Before the day's first readers, after the last samples of yesterday that came on time.

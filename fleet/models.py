@@ -9,3 +9,4 @@ from fleet.telemetry.packed.models import *  # noqa: F403
 from fleet.telemetry.rollups.fleet_models import *  # noqa: F403
 from fleet.telemetry.rollups.models import *  # noqa: F403
 from fleet.telemetry.serving.models import *  # noqa: F403
+from fleet.telemetry.sources.models import *  # noqa: F403

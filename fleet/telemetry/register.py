@@ -18,6 +18,7 @@ from fleet.telemetry.timeline import machine_events
 
 def register_panels() -> None:
     panels.settings_tabs.register(NavItem("agents", _("Agents"), "agents", "", order=40))
+    panels.settings_tabs.register(NavItem("sources", _("Sources"), "sources", "", order=45))
     panels.machine_panels.register(Panel("serving", "telemetry/serving_panel.html", serving_context, order=25))
     panels.machine_panels.register(Panel("agent", "telemetry/agent_panel.html", agent_context, order=30))
     panels.machine_panels.register(Panel("exporters", "telemetry/exporters_panel.html", exporters_context, order=35))

@@ -12,6 +12,7 @@ from fleet.telemetry.rollups.sort import sort_closed_days
 from fleet.telemetry.rollups.totals import count_states
 from fleet.telemetry.scrape.plan import CLAIM, claim_due
 from fleet.telemetry.scrape.run import scrape_claim
+from fleet.telemetry.sources import read as sources
 from fleet.telemetry.store import current_store
 
 # Less than the hour between two runs.
@@ -63,3 +64,17 @@ def dispatch_scrapes() -> int:
 @shared_task(name="telemetry.scrape_shard", soft_time_limit=60, time_limit=75)
 def scrape_shard(claim: str) -> int:
     return len(scrape_claim(uuid.UUID(claim)))
+
+
+@shared_task(name="telemetry.dispatch_sources")
+def dispatch_sources() -> int:
+    claims = sources.claim_due(now=timezone.now())
+    for source_id, claim in claims:
+        read_source.apply_async((source_id, str(claim)), expires=sources.CLAIM.total_seconds() / 3)
+    return len(claims)
+
+
+@shared_task(name="telemetry.read_source", soft_time_limit=120, time_limit=140)
+def read_source(source_id: int, claim: str) -> str:
+    outcome = sources.read_source(source_id, claim=uuid.UUID(claim))
+    return outcome.code if outcome else ""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.telemetry.views import agents, exporters, polling
+from fleet.telemetry.views import agents, exporters, polling, sources
 
 team_urlpatterns = [
     path("live/", polling.live, name="live"),
@@ -10,6 +10,10 @@ team_urlpatterns = [
     path("exporters/<int:target_id>/", exporters.exporter_edit, name="exporter_edit"),
     path("exporters/<int:target_id>/read/", exporters.exporter_read, name="exporter_read"),
     path("exporters/<int:target_id>/remove/", exporters.exporter_remove, name="exporter_remove"),
+    path("settings/sources/", sources.sources, name="sources"),
+    path("settings/sources/<int:source_id>/", sources.source_edit, name="source_edit"),
+    path("settings/sources/<int:source_id>/remove/", sources.source_remove, name="source_remove"),
+    path("settings/sources/machines/<int:row_id>/", sources.source_machine, name="source_machine"),
     path("settings/agents/", agents.agents, name="agents"),
     path("settings/agents/tokens/", agents.new_enrolment_token, name="new_enrolment_token"),
     path("settings/agents/tokens/<int:token_id>/end/", agents.end_enrolment_token, name="end_enrolment_token"),

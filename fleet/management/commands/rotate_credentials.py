@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from fleet.inventory.credentials import CredentialError, rotate_credentials
 from fleet.teams.audit import Actor
 from fleet.telemetry.scrape.targets import rotate_tokens
+from fleet.telemetry.sources.manage import rotate_source_tokens
 
 
 class Command(BaseCommand):
@@ -18,8 +19,9 @@ class Command(BaseCommand):
         try:
             actor = Actor.system("rotate_credentials")
             rotated, tokens = rotate_credentials(actor=actor), rotate_tokens(actor=actor)
+            tokens += rotate_source_tokens(actor=actor)
         except CredentialError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(
-            f"{rotated} accounts and {tokens} tokens of exporters now use the first key; keys behind it are no longer needed."
+            f"{rotated} accounts and {tokens} tokens of exporters and sources now use the first key; keys behind it are no longer needed."
         )

@@ -70,15 +70,26 @@ def _upsert(key: str, columns: Sequence[str]) -> sql.Composed:
     return clause.format(sql.Identifier(key), changed)
 
 
+# How often machines without an agent are read.
+_PACE = """
+pace AS (
+    SELECT instance_id, max(seconds) AS seconds FROM (
+        SELECT instance_id, interval_seconds AS seconds FROM fleet_scrapetarget WHERE enabled
+        UNION ALL SELECT instance_id, sample_seconds FROM fleet_sourcemachine WHERE sample_seconds > 0
+    ) every GROUP BY instance_id
+)
+"""
+
 _GPU = """
-WITH cell AS (
+WITH {pace}, cell AS (
     SELECT gpu_id, count(*) AS samples, bit_or({bits}) AS {bits}, {state_counts}, {aggregates}
     FROM gpu_sample WHERE sampled_at >= %(since)s AND sampled_at < %(until)s AND {which_samples} GROUP BY gpu_id
 ), present AS (
     SELECT gpu.id AS gpu_id, gpu.instance_id, alike.id AS group_id, coalesce(cell.samples, 0) AS samples,
-        least(1, coalesce(cell.samples, 0) * coalesce(agent.interval_seconds, %(interval)s) / %(width)s::float8) AS coverage
+        least(1, coalesce(cell.samples, 0) * coalesce(agent.interval_seconds, pace.seconds, %(interval)s) / %(width)s::float8) AS coverage
     FROM fleet_gpu gpu JOIN fleet_instance machine ON machine.id = gpu.instance_id
     LEFT JOIN fleet_agent agent ON agent.instance_id = machine.id
+    LEFT JOIN pace ON pace.instance_id = machine.id
     LEFT JOIN cell ON cell.gpu_id = gpu.id
     LEFT JOIN rollup_group alike ON {same_group}
     WHERE {which_gpus} AND (cell.gpu_id IS NOT NULL OR (
@@ -111,15 +122,16 @@ FROM timed LEFT JOIN cell ON cell.gpu_id = timed.gpu_id ORDER BY timed.gpu_id
 """
 
 _HOST = """
-WITH cell AS (
+WITH {pace}, cell AS (
     SELECT instance_id, count(*) AS samples, {aggregates}
     FROM host_sample WHERE sampled_at >= %(since)s AND sampled_at < %(until)s AND {which} GROUP BY instance_id
 )
 INSERT INTO {table} AS rolled (instance_id, bucket_at, samples, coverage, {columns})
 SELECT machine.id, %(since)s, cell.samples,
-    least(1, cell.samples * coalesce(agent.interval_seconds, %(interval)s) / %(width)s::float8), {statistics}
+    least(1, cell.samples * coalesce(agent.interval_seconds, pace.seconds, %(interval)s) / %(width)s::float8), {statistics}
 FROM cell JOIN fleet_instance machine ON machine.id = cell.instance_id
-LEFT JOIN fleet_agent agent ON agent.instance_id = machine.id ORDER BY machine.id
+LEFT JOIN fleet_agent agent ON agent.instance_id = machine.id
+    LEFT JOIN pace ON pace.instance_id = machine.id ORDER BY machine.id
 {upsert}
 """
 
@@ -155,12 +167,13 @@ def _identifiers(names: Iterable[str]) -> sql.Composed:
 
 
 def roll_gpus(table: str, *, some: bool) -> sql.Composed:
-    """Parameters: since, until, width, interval (expected where no agent says one); `some`: instance_ids, else first_id and past_last_id."""
+    """Parameters: since, until, width, interval (expected where nothing says one); `some`: instance_ids, else first_id and past_last_id."""
     columns = [*SECONDS_COLUMNS.values(), *_names(GPU_ROLLED)]
     of_some = "{} = ANY(ARRAY(SELECT id FROM fleet_gpu WHERE instance_id = ANY(%(instance_ids)s)))"
     of_range = "{0} >= %(first_id)s AND {0} < %(past_last_id)s"
     which = of_some if some else of_range
     return sql.SQL(_GPU).format(
+        pace=sql.SQL(_PACE),
         bits=sql.Identifier(BITS),
         table=sql.Identifier(table),
         state_counts=_state_counts(),
@@ -180,6 +193,7 @@ def roll_hosts(table: str, *, some: bool) -> sql.Composed:
     """Parameters: since, until, width, interval; `some`: instance_ids, else all machines."""
     columns = _names(HOST_ROLLED)
     return sql.SQL(_HOST).format(
+        pace=sql.SQL(_PACE),
         table=sql.Identifier(table),
         aggregates=_aggregates(HOST_ROLLED),
         which=sql.SQL("instance_id = ANY(%(instance_ids)s)" if some else "true"),

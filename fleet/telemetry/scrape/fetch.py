@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Collection, Mapping
 
 import httpx
 
@@ -39,13 +40,30 @@ def make_client(guard: Guard, *, connections: int) -> httpx.AsyncClient:
 
 async def fetch_page(client: httpx.AsyncClient, url: str, token: str) -> str:
     """Raises FetchError."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return await fetch_text(client, url, token, deadline_seconds=DEADLINE_SECONDS, most_bytes=MAX_BYTES)
+
+
+async def fetch_text(
+    client: httpx.AsyncClient,
+    url: str,
+    token: str,
+    *,
+    asked: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    deadline_seconds: float,
+    most_bytes: int,
+    accepts: Collection[int] = (200,),
+) -> str:
+    """asked: fields of a form to post; None: the page is got. Raises FetchError."""
+    sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+    method = "GET" if asked is None else "POST"
+    stream = client.stream(method, url, data=dict(asked or {}), headers=sent, timeout=deadline_seconds)
     try:
-        async with asyncio.timeout(DEADLINE_SECONDS), client.stream("GET", url, headers=headers) as response:
-            _check_status(response)
-            body = await _read(response)
+        async with asyncio.timeout(deadline_seconds), stream as response:
+            _check_status(response, accepts)
+            body = await _read(response, most_bytes)
     except (TimeoutError, httpx.TimeoutException):
-        raise FetchError("timeout", f"{DEADLINE_SECONDS:.0f}") from None
+        raise FetchError("timeout", f"{deadline_seconds:.0f}") from None
     except RefusedAddressError as error:
         # Which address a name has inside the installation's own network is nothing to tell a team.
         raise FetchError(f"refused_{error.code}", httpx.URL(url).host) from None
@@ -53,34 +71,34 @@ async def fetch_page(client: httpx.AsyncClient, url: str, token: str) -> str:
         raise FetchError("tls" if _is_tls(error) else "unreachable") from None
     except httpx.HTTPError as error:
         raise FetchError("broken", type(error).__name__) from None
-    return _text(body, response.headers.get("content-encoding", "identity"))
+    return _text(body, response.headers.get("content-encoding", "identity"), most_bytes)
 
 
-def _check_status(response: httpx.Response) -> None:
+def _check_status(response: httpx.Response, accepts: Collection[int]) -> None:
     status = response.status_code
     if response.has_redirect_location or response.is_redirect:
         raise FetchError("redirect", str(status))
     if status in (401, 403):
         raise FetchError("token", str(status))
-    if status != 200:
+    if status not in accepts:
         raise FetchError("status", str(status))
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: httpx.Response, most_bytes: int) -> bytes:
     """As sent: what httpx would decompress by itself has no bound."""
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk
-        if len(body) > MAX_BYTES:
-            raise FetchError("too_large", str(MAX_BYTES >> 20))
+        if len(body) > most_bytes:
+            raise FetchError("too_large", str(most_bytes >> 20))
     return bytes(body)
 
 
-def _text(body: bytes, encoding: str) -> str:
+def _text(body: bytes, encoding: str, most_bytes: int) -> str:
     try:
-        data = decompress(body, {b"content-encoding": encoding.encode()}, limit=MAX_BYTES)
+        data = decompress(body, {b"content-encoding": encoding.encode()}, limit=most_bytes)
     except TooLargeError:
-        raise FetchError("too_large", str(MAX_BYTES >> 20)) from None
+        raise FetchError("too_large", str(most_bytes >> 20)) from None
     except BadBodyError:
         raise FetchError("broken", "gzip") from None
     return data.decode(errors="replace")

@@ -135,14 +135,18 @@ class Shard:
     async def _store(self, job: Job, scraped: Scraped, at: float, dropped: Counter[str]) -> None:
         if scraped.gpus is None and scraped.host is None:
             return
-        machine = self.machines[job.instance_id]
-        feeder = machine.feeder
         sample = Sample(at=at, host=scraped.host, gpus=scraped.gpus)
         batch = Batch(v=1, sent_at=at, samples=[sample], events=scraped.events, inventory=scraped.inventory)
+        await self.store_batch(job.instance_id, batch, dropped)
+
+    async def store_batch(self, instance_id: int, batch: Batch, dropped: Counter[str]) -> None:
+        """Readings of a machine that was loaded, as they would come from its agent. Raises RefusalError."""
+        machine, at = self.machines[instance_id], time.time()
+        feeder = machine.feeder
         await self._learn_gpus(machine, batch)
         rows = rows_of(
             batch,
-            instance_id=job.instance_id,
+            instance_id=instance_id,
             gpu_ids=feeder.gpu_ids,
             skew_seconds=0.0,
             received_at=at,
@@ -187,13 +191,13 @@ def _add_gpu(machine: Machine, uuid: str, gpu_id: int, *, present: bool, has_lat
 async def read_targets(jobs: list[Job], *, guard: Guard) -> list[Outcome]:
     """In the order of `jobs`. Raises UnavailableError while the database is away: nothing was read then."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(RESOLVERS, thread_name_prefix="resolve"))
-    async with _open_shard(guard) as shard:
+    async with open_shard(guard) as shard:
         await shard.load({job.instance_id for job in jobs})
         return await asyncio.gather(*(shard.read(job) for job in jobs))
 
 
 @asynccontextmanager
-async def _open_shard(guard: Guard) -> AsyncIterator[Shard]:
+async def open_shard(guard: Guard) -> AsyncIterator[Shard]:
     pool, publisher = make_pool(), Publisher()
     await pool.open()
     writer = Writer(pool, committed=publisher.committed)

@@ -35,6 +35,10 @@ FAILURES: Words = {
     "collection_failed": _("The exporter itself says that it could not read the GPUs: look at its log."),
     "too_many_gpus": _("It shows %(detail)s GPUs, more than one machine has: read each machine's own exporter."),
     "bad_labels": _("Its labels cannot be those of a GPU: %(detail)s"),
+    "no_prometheus": _(
+        "It answers, but not as a Prometheus does. The address is what stands before /api/v1/query; a login page answers like this, too."
+    ),
+    "query": _("It refuses the question: %(detail)s"),
     "not_stored": _("What it says could not be stored: %(detail)s"),
     "sealed": _("Its token cannot be opened with CREDENTIAL_KEYS. Type it again."),
     "bug": _("Reading it failed in a way nobody foresaw; the worker's log has it."),

@@ -12,6 +12,7 @@ from fleet.teams.invitations import create_invitation
 from fleet.teams.models import Role, Scope
 from fleet.teams.tokens import create_token
 from fleet.telemetry.models import Agent, EnrolmentToken, ScrapeTarget
+from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
 from tests.fleet.teams.routes import WORDS, Route
 
 
@@ -60,7 +61,11 @@ def things(acme, alice, bob, project, account, make_instance, by):
     tomorrow = timezone.now() + timedelta(days=1)
     enrolment = EnrolmentToken.objects.create(team=acme, token_hash="e", expires_at=tomorrow)
     exporter = ScrapeTarget.objects.create(instance=instance, url="http://203.0.114.7:9400/metrics")
+    source = PrometheusSource.objects.create(team=acme, name="Own", url="https://prometheus.example")
+    row = SourceMachine.objects.create(source=source, label="node-1", last_at=timezone.now())
     return {
+        "settings/sources": source.pk,
+        "settings/sources/machines": row.pk,
         "exporters": exporter.pk,
         "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
         "instances": instance.pk,

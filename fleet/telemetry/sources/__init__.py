@@ -1,0 +1,1 @@
+"""Machines that are watched through the team's own Prometheus, without an agent and without a connection to them (docs/scraping.md)."""
