@@ -50,6 +50,11 @@ def _keeps_inputs(run: TrainingRun) -> bool:
     return _trains(run) or run.weight_format in BITSANDBYTES
 
 
+def _input_bytes(run: TrainingRun) -> float:
+    """Of a matrix product's input as it is kept: Transformer Engine keeps the FP8 copy that it computed with."""
+    return 1.0 if run.compute_dtype == "fp8" else HALF
+
+
 def _norms(run: TrainingRun, kept: Kept) -> float:
     hidden = run.shape.hidden
     # Parallel attention and MLP (no second norm) are rare: two norms are counted.
@@ -68,7 +73,7 @@ def _attention(run: TrainingRun, kept: Kept) -> float:
         return _latent(run)
     query, key_value = attention_width(shape), shape.kv_heads * shape.head_dim
     seen = query if kept.expanded_kv else key_value
-    inputs = HALF * shape.hidden / sequence_shard(run) if _keeps_inputs(run) else 0.0
+    inputs = _input_bytes(run) * shape.hidden / sequence_shard(run) if _keeps_inputs(run) else 0.0
     own = HALF * (query + 2 * seen + query)
     view = HALF * (query + key_value) if kept.qkv_view and shape.kv_heads == shape.heads else 0.0
     return inputs + (own + view) / tensor
@@ -82,7 +87,8 @@ def _latent(run: TrainingRun) -> float:
     compressed = (latent.query_rank or 0) + latent.kv_rank + latent.rope_dim
     key, value = latent.nope_dim + latent.rope_dim, latent.value_dim
     wide = shape.heads * ((0 if recomputes(run, "mla_up_proj") else 4 * key + value) + value)
-    return HALF * (shape.hidden + 2 * compressed) / sequence_shard(run) + HALF * wide / tensor
+    narrow = _input_bytes(run) * (shape.hidden + compressed) + HALF * compressed
+    return narrow / sequence_shard(run) + HALF * wide / tensor
 
 
 def _scores(run: TrainingRun, kept: Kept) -> float:
@@ -96,17 +102,17 @@ def _scores(run: TrainingRun, kept: Kept) -> float:
 
 def _mlp(run: TrainingRun, kept: Kept, intermediate: int) -> float:
     tensor = run.layout.tensor
-    inputs = HALF * run.shape.hidden / sequence_shard(run) if _keeps_inputs(run) else 0.0
-    wide = 0.0 if recomputes(run, "mlp") else HALF * intermediate * _mlp_factors(run, kept) / tensor
+    inputs = _input_bytes(run) * run.shape.hidden / sequence_shard(run) if _keeps_inputs(run) else 0.0
+    wide = 0.0 if recomputes(run, "mlp") else intermediate * _mlp_bytes(run, kept) / tensor
     return inputs + wide
 
 
-def _mlp_factors(run: TrainingRun, kept: Kept, *, recomputed: bool = False) -> float:
-    """How many tensors as wide as the MLP are kept: of the activation, of the gate's product, and the input of the last matrix."""
-    product = 1 if _keeps_inputs(run) and not recomputed else 0
+def _mlp_bytes(run: TrainingRun, kept: Kept, *, recomputed: bool = False) -> float:
+    """For an element of the MLP's width: what the activation and the gate's product keep, and the input of the last matrix."""
+    product = _input_bytes(run) if _keeps_inputs(run) and not recomputed else 0.0
     if not run.shape.gated_mlp:
-        return 1 + product
-    return (2 if kept.fused_gate else 3) + product
+        return HALF + product
+    return HALF * (2 if kept.fused_gate else 3) + product
 
 
 def _experts(run: TrainingRun, kept: Kept) -> float:
@@ -116,8 +122,8 @@ def _experts(run: TrainingRun, kept: Kept) -> float:
     assert experts
     expert_tensor = layout.expert_tensor or layout.tensor
     copies = experts.active * expert_tensor / sequence_shard(run)
-    factors = _mlp_factors(run, kept, recomputed=recomputes(run, "moe_act"))
-    routed = HALF * (2 * shape.hidden + experts.intermediate * factors / expert_tensor)
+    wide = experts.intermediate * _mlp_bytes(run, kept, recomputed=recomputes(run, "moe_act")) / expert_tensor
+    routed = (_input_bytes(run) + HALF) * shape.hidden + wide
     router = (HALF * shape.hidden + 8 * experts.count) / sequence_shard(run)
     shared = _mlp(run, kept, experts.shared_intermediate) if experts.shared_intermediate else 0.0
     return copies * routed + router + shared

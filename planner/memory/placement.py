@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.parameters import Parameters, count_parameters
+from planner.parameters import count_parameters
 from planner.runs import Layout, TrainingRun
 from planner.shapes import ModelShape
 
@@ -14,14 +14,14 @@ VOCABULARY_MULTIPLE = 128
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One pipeline stage. `chunks` of it are in flight at its busiest moment, out of `chunks_total` (micro-batches x virtual stages)."""
+    """One pipeline stage and what is at work in it at its busiest moment."""
 
     index: int
     dense_layers: int
     expert_layers: int
     has_embedding: bool
     has_head: bool
-    # Share of the stage's layers whose activations lie there at once, in micro-batches.
+    # How often the activations of the stage's layers lie there at once: a fraction where chunks are interleaved.
     micro_batches_in_flight: float
 
     @property
@@ -101,9 +101,8 @@ def local_parameters(run: TrainingRun, stage: Stage) -> Local:
     counts = count_parameters(shape)
     vocab = padded_vocabulary(shape, layout) if run.engine in {"megatron", "nemo"} else shape.vocab
     table = vocab * shape.hidden / layout.tensor
-    split_linear, whole = _split(counts)
     expert_tensor = layout.expert_tensor or layout.tensor
-    layers = stage.dense_layers * counts.mlp + stage.expert_layers * counts.shared + stage.layers * split_linear
+    layers = stage.dense_layers * counts.mlp + stage.expert_layers * counts.shared + stage.layers * counts.attention
     prediction = counts.prediction if stage.has_head else 0
     return Local(
         embedding=(table if stage.has_embedding else 0) + (counts.positions if stage.has_embedding else 0),
@@ -111,15 +110,10 @@ def local_parameters(run: TrainingRun, stage: Stage) -> Local:
         linear=(layers + (0 if shape.experts else prediction)) / layout.tensor
         + stage.expert_layers * counts.router
         + (counts.vision if stage.has_embedding else 0),
-        norms=stage.layers * whole + (counts.final_norm if stage.has_head else 0),
+        norms=stage.layers * counts.norms + (counts.final_norm if stage.has_head else 0),
         routed=(stage.expert_layers * counts.routed + (prediction if shape.experts else 0))
         / (layout.expert * expert_tensor),
     )
-
-
-def _split(counts: Parameters) -> tuple[int, int]:
-    """Of a layer: what tensor parallelism divides, and what each GPU keeps whole."""
-    return counts.attention, counts.norms
 
 
 def _has_own_head(run: TrainingRun, stage: Stage) -> bool:

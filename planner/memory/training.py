@@ -23,6 +23,8 @@ LAYERS_NOT_OFFLOADED = 2
 # Elements that DeepSpeed's ZeRO steps at a time, with their gradients widened to fp32.
 SUB_GROUP = 1e9
 DEEPSPEED_STEP = "DeepSpeed sub_group_size 1e9: fp32 gradients of one group"
+# FSDP recipes take the fused kernel, which has none.
+FOREACH_ENGINES = frozenset({"transformers", "ddp", "litgpt"})
 FOREACH = "PyTorch foreach AdamW: the root of the second moment and the quotient for all parameters at once"
 
 
@@ -85,8 +87,9 @@ def _step(run: TrainingRun, stage: Stage) -> Iterator[Term]:
         amount = 4 * min(trained_on_stage(run, stage) / data_shard(run), SUB_GROUP)
         yield Term.within("optimizer_step", amount, 0.5, formula="4 B x min(P / N, 1e9)", source=DEEPSPEED_STEP)
         yield from gathered_terms(run, stage, layers=True)
-    elif run.engine in {"transformers", "ddp"}:
-        amount = sum(group.each.optimizer * group.parameters for group in trained_groups(run, stage))
+    elif run.engine in FOREACH_ENGINES:
+        shard = data_shard(run) if run.layout.zero_stage else 1.0
+        amount = sum(group.each.optimizer * group.parameters for group in trained_groups(run, stage)) / shard
         yield Term.within("optimizer_step", amount, 0.5, formula="the optimizer's states once more", source=FOREACH)
 
 
