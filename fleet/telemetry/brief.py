@@ -58,7 +58,7 @@ class AgentBrief(Struct, frozen=True, gc=False):
 
 
 # Moments as numbers: turning text into aware datetimes would be a third of the reading.
-_GPUS = """
+_GPUS = """\
 SELECT gpu.instance_id, gpu.id, gpu.uuid, gpu.index, gpu.name, gpu.memory_total_bytes, gpu.mig_parent_uuid,
     extract(epoch FROM latest.sampled_at)::float8, extract(epoch FROM latest.idle_since)::float8,
     latest.lost, latest.utilization_percent, latest.sm_activity, latest.power_watts, latest.power_limit_watts,
