@@ -93,7 +93,7 @@ class Field:
     precision: Precision | None = Exact()
 
 
-PERCENT, RATIO, SENSOR, RATE = Decimals(2), Decimals(3), Decimals(1), Digits(3)
+PERCENT, RATIO, TENTHS, DIGITS = Decimals(2), Decimals(3), Decimals(1), Digits(3)
 
 GPU_FIELDS: Mapping[str, Field] = {
     # Microseconds since the epoch.
@@ -107,17 +107,17 @@ GPU_FIELDS: Mapping[str, Field] = {
     "sm_occupancy": Field(7, RATIO),
     "tensor_activity": Field(8, RATIO),
     "dram_activity": Field(9, RATIO),
-    "power_watts": Field(10, SENSOR),
-    "power_limit_watts": Field(11, SENSOR),
-    "temperature_celsius": Field(12, SENSOR),
-    "memory_temperature_celsius": Field(13, SENSOR),
+    "power_watts": Field(10, DIGITS),
+    "power_limit_watts": Field(11, TENTHS),
+    "temperature_celsius": Field(12, TENTHS),
+    "memory_temperature_celsius": Field(13, TENTHS),
     "sm_clock_mhz": Field(14),
     "memory_clock_mhz": Field(15),
     "throttle_reasons": Field(16),
-    "pcie_rx_bytes_per_second": Field(17, RATE),
-    "pcie_tx_bytes_per_second": Field(18, RATE),
-    "nvlink_rx_bytes_per_second": Field(19, RATE),
-    "nvlink_tx_bytes_per_second": Field(20, RATE),
+    "pcie_rx_bytes_per_second": Field(17, DIGITS),
+    "pcie_tx_bytes_per_second": Field(18, DIGITS),
+    "nvlink_rx_bytes_per_second": Field(19, DIGITS),
+    "nvlink_tx_bytes_per_second": Field(20, DIGITS),
     "process_count": Field(21),
     "process_memory_bytes": Field(22),
 }
@@ -131,15 +131,15 @@ HOST_FIELDS: Mapping[str, Field] = {
     "pressure_cpu_percent": Field(6, PERCENT),
     "pressure_memory_percent": Field(7, PERCENT),
     "pressure_io_percent": Field(8, PERCENT),
-    "disk_read_bytes_per_second": Field(9, RATE),
-    "disk_write_bytes_per_second": Field(10, RATE),
-    "disk_read_iops": Field(11, RATE),
-    "disk_write_iops": Field(12, RATE),
-    "disk_read_latency_seconds": Field(13, RATE),
-    "disk_write_latency_seconds": Field(14, RATE),
+    "disk_read_bytes_per_second": Field(9, DIGITS),
+    "disk_write_bytes_per_second": Field(10, DIGITS),
+    "disk_read_iops": Field(11, DIGITS),
+    "disk_write_iops": Field(12, DIGITS),
+    "disk_read_latency_seconds": Field(13, DIGITS),
+    "disk_write_latency_seconds": Field(14, DIGITS),
     "disk_busy_percent": Field(15, PERCENT),
-    "network_rx_bytes_per_second": Field(16, RATE),
-    "network_tx_bytes_per_second": Field(17, RATE),
+    "network_rx_bytes_per_second": Field(16, DIGITS),
+    "network_tx_bytes_per_second": Field(17, DIGITS),
     "filesystem_used_bytes": Field(18),
     "ssh_sessions": Field(19),
     "jupyter_busy_kernels": Field(20),

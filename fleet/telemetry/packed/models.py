@@ -8,14 +8,19 @@ __all__ = ["GpuHour", "HostHour"]
 
 
 class PackedHour(models.Model):
-    """The samples in [hour_at, hour_at + 1 h) of one GPU or machine; `payload` is read by packed.codec."""
+    """The samples in [hour_at, hour_at + 1 h) of one GPU or machine; `payload` and `overflow` together are read by packed.codec."""
 
     hour_at = models.DateTimeField()
     samples = models.IntegerField()
     payload = models.BinaryField()
+    overflow = models.BinaryField(default=bytes)
 
     class Meta:
         abstract = True
+
+    @property
+    def packed(self) -> bytes:
+        return bytes(self.payload) + bytes(self.overflow)
 
 
 class GpuHour(PackedHour):

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
-from fleet.telemetry.packed.codec import pack_hour, unpack_hour
+from fleet.telemetry.packed.codec import pack_hour, split_payload, unpack_hour
 from fleet.telemetry.packed.fields import GPU_FIELDS, HOST_FIELDS, Field
 from fleet.telemetry.partitions import (
     PACKED,
@@ -135,7 +135,8 @@ def _pack(day: Partition, kind: _Kind, owner: int) -> int:
         samples += len(hour["sampled_at"])
         known = packed.get(hour_at)
         merged = hour if known is None else merge_hours(unpack_hour(known, kind.fields), hour)
-        rows.append((owner, hour_at, len(merged["sampled_at"]), pack_hour(merged, kind.fields)))
+        parts = split_payload(pack_hour(merged, kind.fields))
+        rows.append((owner, hour_at, len(merged["sampled_at"]), *parts))
     _store(kind, rows)
     return samples
 
@@ -157,19 +158,22 @@ def _taken_hours(day: Partition, kind: _Kind, owner: int) -> Iterator[tuple[date
 
 
 def _packed_hours(day: Partition, kind: _Kind, owner: int) -> dict[datetime, bytes]:
-    query = sql.SQL("SELECT hour_at, payload FROM {table} WHERE {key} = %s AND hour_at >= %s AND hour_at < %s")
+    query = sql.SQL(
+        "SELECT hour_at, payload || overflow FROM {table} WHERE {key} = %s AND hour_at >= %s AND hour_at < %s"
+    )
     with connection.cursor() as cursor:
         cursor.execute(query.format(**kind.names), [owner, day.begins_at, day.ends_at])
         return {hour_at.astimezone(UTC): bytes(payload) for hour_at, payload in cursor.fetchall()}
 
 
 _STORE = """
-INSERT INTO {table} ({key}, hour_at, samples, payload) VALUES (%s, %s, %s, %s)
-ON CONFLICT ({key}, hour_at) DO UPDATE SET samples = EXCLUDED.samples, payload = EXCLUDED.payload
+INSERT INTO {table} ({key}, hour_at, samples, payload, overflow) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT ({key}, hour_at) DO UPDATE
+SET samples = EXCLUDED.samples, payload = EXCLUDED.payload, overflow = EXCLUDED.overflow
 """
 
 
-def _store(kind: _Kind, rows: Sequence[tuple[int, datetime, int, bytes]]) -> None:
+def _store(kind: _Kind, rows: Sequence[tuple[int, datetime, int, bytes, bytes]]) -> None:
     with connection.cursor() as cursor:
         cursor.executemany(sql.SQL(_STORE).format(**kind.names), rows)
 

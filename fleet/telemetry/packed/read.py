@@ -66,7 +66,9 @@ def _joined(parts: Iterable[sql.Composable]) -> sql.Composed:
 
 
 def _hours(kind: str, key: str, ids: Sequence[int], since: datetime, until: datetime) -> list[tuple[int, bytes]]:
-    query = sql.SQL("SELECT {key}, payload FROM {table} WHERE {key} = ANY(%s) AND hour_at > %s AND hour_at < %s")
+    query = sql.SQL(
+        "SELECT {key}, payload || overflow FROM {table} WHERE {key} = ANY(%s) AND hour_at > %s AND hour_at < %s"
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             query.format(key=sql.Identifier(key), table=sql.Identifier(f"{kind}_hour")),

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.telemetry.packed.codec import VERSION, PackedError, pack_hour, unpack_hour
+from fleet.telemetry.packed.codec import (
+    CHUNK_BYTES,
+    MOST_INLINE_BYTES,
+    VERSION,
+    PackedError,
+    pack_hour,
+    split_payload,
+    unpack_hour,
+)
 from fleet.telemetry.packed.fields import GPU_FIELDS, HOST_FIELDS, Decimals, Digits, Exact, Field
 from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS
 
@@ -89,6 +97,15 @@ def test_only_what_is_asked_for_is_unpacked():
 def test_a_reading_without_a_field_is_refused_by_name():
     with pytest.raises(PackedError, match="fan_percent: packed hours have no field"):
         pack_hour({"fan_percent": [1.0]}, FIELDS)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1_900, 1_901, 1_996, 3_000, 3_991, 3_992, 3_993, 9_000])
+def test_what_does_not_fit_into_a_row_is_moved_out_in_whole_chunks(size):
+    payload = bytes(number % 251 for number in range(size))
+    inline, moved = split_payload(payload)
+    assert inline + moved == payload
+    assert len(inline) <= MOST_INLINE_BYTES
+    assert len(moved) % CHUNK_BYTES == 0 or not inline
 
 
 def test_a_version_of_the_future_is_refused():

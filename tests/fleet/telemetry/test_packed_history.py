@@ -79,7 +79,7 @@ def all_samples() -> dict[tuple[int, datetime], dict[str, Any]]:
         (row["gpu_id"], row["sampled_at"]): row for row in GpuSample.objects.values()
     }
     for row in GpuHour.objects.all():
-        hour = unpack_hour(row.payload, GPU_FIELDS)
+        hour = unpack_hour(row.packed, GPU_FIELDS)
         assert row.samples == len(hour["sampled_at"])
         for values in zip(*hour.values(), strict=True):
             sample = dict(zip(hour, values, strict=True))
@@ -135,7 +135,7 @@ def test_bands_of_states_read_packed_hours(machine):
 @pytest.mark.django_db
 def test_the_lists_of_a_machine_are_kept_too(machine):
     pack_days()
-    hour = unpack_hour(HostHour.objects.order_by("hour_at")[0].payload, HOST_FIELDS)
+    hour = unpack_hour(HostHour.objects.order_by("hour_at")[0].packed, HOST_FIELDS)
     assert set(hour["devices"]) == {'{"disks": [{"device": "nvme0n1", "read_iops": 7.0}]}'}
     assert len(hour["devices"]) == 180
 
@@ -155,7 +155,7 @@ def test_late_samples_of_a_packed_hour_join_it_and_known_ones_stay(machine):
     assert set(found) - set(kept_before) == {(first.pk, late_at), (second.pk, NOON + 5 * HOURS)}
     assert found[first.pk, late_at]["power_watts"] == 111.0
     assert {key: found[key] for key in kept_before} == kept_before
-    hour = unpack_hour(GpuHour.objects.get(gpu=first, hour_at=NOON).payload, GPU_FIELDS)
+    hour = unpack_hour(GpuHour.objects.get(gpu=first, hour_at=NOON).packed, GPU_FIELDS)
     assert list(hour["sampled_at"]) == sorted(hour["sampled_at"])
 
 
