@@ -74,9 +74,13 @@ class Guard:
             raise RefusedAddressError("scheme")
         if parsed.userinfo:
             raise RefusedAddressError("login")
-        if literal := _literal(parsed.host):
-            self.check_address(literal)
+        self.check_host(parsed.host)
         return parsed
+
+    def check_host(self, host: str) -> None:
+        """Raises RefusedAddressError for a literal IP address that a team may not reach. Resolves nothing."""
+        if literal := _literal(host):
+            self.check_address(literal)
 
     def check_address(self, address: Address) -> None:
         """Raises RefusedAddressError for an address that a team may not reach."""

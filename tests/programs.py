@@ -10,7 +10,8 @@ import pytest
 
 def needs(program: str) -> str:
     """The path of `program`; its Debian package is listed in .ci/packages."""
-    path = shutil.which(program)
+    # Daemons lie where only root's PATH leads.
+    path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin:/sbin")
     if path is None:
         reason = f"{program} is not installed (.ci/packages names its Debian package)"
         if os.environ.get("CI"):

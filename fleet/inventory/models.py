@@ -9,7 +9,18 @@ from django.utils.translation import gettext_lazy as _
 from fleet.inventory.words import BILLINGS, MARKETS, STATES, TENANCIES, choices, reason_words
 from fleet.providers.base import Billing, InstanceState, Market, Tenancy
 
-__all__ = ["GPU", "EnvironmentReport", "Hold", "HoldKind", "Image", "Instance", "Observation", "ProviderAccount"]
+__all__ = [
+    "GPU",
+    "EnvironmentReport",
+    "Hold",
+    "HoldKind",
+    "Image",
+    "Instance",
+    "Observation",
+    "ProviderAccount",
+    "SshHost",
+    "SshKey",
+]
 
 
 class ProviderAccount(models.Model):
@@ -236,3 +247,33 @@ class EnvironmentReport(models.Model):
 
     def __str__(self) -> str:
         return f"{self.instance} at {self.reported_at:%Y-%m-%d %H:%M}"
+
+
+class SshKey(models.Model):
+    """With which a team's machines are reached over SSH. The private half is sealed with CREDENTIAL_KEYS."""
+
+    team = models.OneToOneField("fleet.Team", on_delete=models.CASCADE, related_name="ssh_key")
+    public_key = models.TextField()
+    private_key = models.BinaryField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"SSH key of {self.team}"
+
+
+class SshHost(models.Model):
+    """The host key of one SSH address of a machine: `pinned` by a person, "" = none yet; `offered` if it last showed another one."""
+
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="ssh_hosts")
+    host = models.CharField(max_length=253)
+    port = models.PositiveIntegerField()
+    pinned = models.TextField(blank=True)
+    pinned_at = models.DateTimeField(null=True)
+    offered = models.TextField(blank=True)
+    offered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["instance", "host", "port"], name="ssh_host_once")]
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port} of {self.instance}"

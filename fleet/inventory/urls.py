@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.inventory.views import images, machines, providers
+from fleet.inventory.views import images, machines, providers, ssh
 
 team_urlpatterns = [
     path("images/", images.images, name="images"),
@@ -12,6 +12,9 @@ team_urlpatterns = [
     path("instances/<int:pk>/edit/", machines.machine_edit, name="machine_edit"),
     path("instances/<int:pk>/hold/", machines.hold_place, name="hold_place"),
     path("holds/<int:pk>/release/", machines.hold_release, name="hold_release"),
+    path("settings/ssh/", ssh.ssh_key, name="ssh_key"),
+    path("settings/ssh/make/", ssh.ssh_key_make, name="ssh_key_make"),
+    path("settings/ssh/paste/", ssh.ssh_key_paste, name="ssh_key_paste"),
     path("settings/providers/", providers.providers, name="providers"),
     path("settings/providers/new/<slug:kind>/", providers.provider_account_new, name="provider_account_new"),
     path("settings/providers/<int:pk>/", providers.provider_account, name="provider_account"),

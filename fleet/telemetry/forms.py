@@ -65,6 +65,13 @@ class TargetForm(forms.Form):
         widget=forms.URLInput(attrs={"placeholder": "http://host.example:9400/metrics"}),
         help_text=_("as this dashboard's workers reach it"),
     )
+    ssh = LineField(
+        label=_("Through SSH"),
+        max_length=330,
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "user@host.example:22", "autocapitalize": "off"}),
+        help_text=_("then the address is one on the machine itself, as http://127.0.0.1:9469/metrics; empty: directly"),
+    )
     kind = forms.ChoiceField(label=_("Exporter"), choices=ScrapeKind.choices, initial=ScrapeKind.AUTO)
     interval_seconds = forms.TypedChoiceField(
         label=_("Read every"),
@@ -82,7 +89,7 @@ class TargetForm(forms.Form):
 
     def arguments(self) -> dict[str, Any]:
         """For add_target."""
-        return {name: self.cleaned_data[name] for name in ("url", "kind", "interval_seconds", "token")}
+        return {name: self.cleaned_data[name] for name in ("url", "ssh", "kind", "interval_seconds", "token")}
 
 
 class KnownTargetForm(TargetForm):
@@ -100,7 +107,7 @@ class KnownTargetForm(TargetForm):
 
     @staticmethod
     def initial_of(target: ScrapeTarget) -> dict[str, Any]:
-        return {name: getattr(target, name) for name in ("url", "kind", "interval_seconds", "enabled")}
+        return {name: getattr(target, name) for name in ("url", "ssh", "kind", "interval_seconds", "enabled")}
 
     def arguments(self) -> dict[str, Any]:
         """For update_target."""

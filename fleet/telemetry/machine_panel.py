@@ -8,10 +8,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from fleet.inventory.models import EnvironmentReport, Instance
+from fleet.inventory.remote import fingerprint
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest
 from fleet.teams.models import Role
 from fleet.telemetry.models import Agent, ScrapeTarget
+from fleet.telemetry.scrape.targets import host_of
 from fleet.telemetry.scrape.words import YIELDS, failure_text
 from fleet.telemetry.serving.listing import endpoints_of
 from fleet.telemetry.serving.series import INTERVAL_SECONDS
@@ -69,4 +71,14 @@ def target_row(target: ScrapeTarget) -> dict[str, Any]:
         "target": target,
         "failure": failure_text(target),
         "yields": YIELDS.get(target.yields_to, ""),
+        **ssh_context(target),
+    }
+
+
+def ssh_context(target: ScrapeTarget) -> dict[str, Any]:
+    """The host keys of the way through SSH, as fingerprints: what was confirmed, and what waits for it."""
+    host = host_of(target)
+    return {
+        "pinned": fingerprint(host.pinned) if host else "",
+        "offered": fingerprint(host.offered) if host else "",
     }

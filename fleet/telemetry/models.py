@@ -230,6 +230,8 @@ class ScrapeTarget(models.Model):
 
     instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="scrape_targets")
     url = models.CharField(max_length=500)
+    # user@host:port through which `url`, then on the machine's own loopback, is reached; "" = directly.
+    ssh = models.CharField(max_length=330, blank=True)
     kind = models.CharField(max_length=12, choices=ScrapeKind, default=ScrapeKind.AUTO)
     # A bearer token, sealed with CREDENTIAL_KEYS; b"" = none.
     token = models.BinaryField(default=bytes, blank=True)

@@ -9,6 +9,7 @@ team_urlpatterns = [
     path("instances/<int:pk>/exporters/add/", exporters.exporter_add, name="exporter_add"),
     path("exporters/<int:target_id>/", exporters.exporter_edit, name="exporter_edit"),
     path("exporters/<int:target_id>/read/", exporters.exporter_read, name="exporter_read"),
+    path("exporters/<int:target_id>/host-key/", exporters.exporter_host_key, name="exporter_host_key"),
     path("exporters/<int:target_id>/remove/", exporters.exporter_remove, name="exporter_remove"),
     path("settings/sources/", sources.sources, name="sources"),
     path("settings/sources/<int:source_id>/", sources.source_edit, name="source_edit"),

@@ -113,7 +113,7 @@ def test_series_are_what_the_schema_says(schema, fleet, acme, as_token):
 
 def test_every_address_of_the_schema_is_held_to_it_here(schema):
     rows = {row_path(address) for address in LISTS}
-    actions = {"/api/v1/scrape-targets/{id}/read/"}
+    actions = {f"/api/v1/scrape-targets/{{id}}/{action}/" for action in ("read", "confirm-host-key")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, "/api/v1/me/"}
 
 

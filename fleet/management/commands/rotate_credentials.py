@@ -1,4 +1,4 @@
-"""Encrypts every provider's credentials and every exporter's token anew with the first of CREDENTIAL_KEYS, so that the older keys can be taken away."""
+"""Encrypts every provider's credentials, every exporter's token and every team's SSH key anew with the first of CREDENTIAL_KEYS, so that the older keys can be taken away."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from fleet.inventory.credentials import CredentialError, rotate_credentials
+from fleet.inventory.ssh_keys import rotate_ssh_keys
 from fleet.teams.audit import Actor
 from fleet.telemetry.scrape.targets import rotate_tokens
 from fleet.telemetry.sources.manage import rotate_source_tokens
 
 
 class Command(BaseCommand):
-    help = "Encrypt all provider credentials and tokens of exporters with the first key of CREDENTIAL_KEYS."
+    help = "Encrypt all provider credentials, tokens of exporters and SSH keys with the first key of CREDENTIAL_KEYS."
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             actor = Actor.system("rotate_credentials")
             rotated, tokens = rotate_credentials(actor=actor), rotate_tokens(actor=actor)
             tokens += rotate_source_tokens(actor=actor)
+            keys = rotate_ssh_keys(actor=actor)
         except CredentialError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(
-            f"{rotated} accounts and {tokens} tokens of exporters and sources now use the first key; keys behind it are no longer needed."
+            f"{rotated} accounts, {tokens} tokens of exporters and sources and {keys} SSH keys now use the first key; "
+            "keys behind it are no longer needed."
         )

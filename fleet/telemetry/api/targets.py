@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.inventory.models import Instance
+from fleet.inventory.remote import SshAddress, fingerprint
 from fleet.rest.bodies import Body, naming_fields
 from fleet.rest.filters import BIGGEST_ID, FlagFilter, IdsFilter, WordsFilter
 from fleet.teams.writing import WritableRows
@@ -21,6 +24,7 @@ from fleet.telemetry.scrape.targets import (
     INTERVAL_CHOICES_SECONDS,
     TargetError,
     add_target,
+    confirm_target_host,
     read_target_now,
     remove_target,
     update_target,
@@ -33,6 +37,9 @@ TARGET_EXAMPLE = {
     "team": "acme",
     "instance": 17,
     "url": "http://203.0.114.7:9400/metrics",
+    "ssh": "",
+    "ssh_host_key": "",
+    "ssh_offered_key": "",
     "kind": "dcgm",
     "interval_seconds": 30,
     "enabled": True,
@@ -57,9 +64,31 @@ class ScrapeTargetSerializer(serializers.ModelSerializer[ScrapeTarget]):
     failure = serializers.SerializerMethodField(help_text="The error in words, in the language asked for.")
     yields_to = serializers.CharField(help_text="What feeds the machine in its place: agent, exporter, or empty.")
 
+    ssh = serializers.CharField(help_text="user@host:port through which it is reached; empty: directly.")
+    ssh_host_key = serializers.SerializerMethodField(help_text="Fingerprint of the confirmed host key; empty: none.")
+    ssh_offered_key = serializers.SerializerMethodField(help_text="Fingerprint of a host key that waits for it.")
+
     class Meta:
         model = ScrapeTarget
         fields = list(TARGET_EXAMPLE)
+
+    @extend_schema_field({"type": "string"})
+    def get_ssh_host_key(self, target: ScrapeTarget) -> str:
+        return self._host_keys(target)[0]
+
+    @extend_schema_field({"type": "string"})
+    def get_ssh_offered_key(self, target: ScrapeTarget) -> str:
+        return self._host_keys(target)[1]
+
+    def _host_keys(self, target: ScrapeTarget) -> tuple[str, str]:
+        """Out of the machine's prefetched hosts: a list costs the same queries however long it is."""
+        if not target.ssh:
+            return "", ""
+        address = SshAddress.parse(target.ssh)
+        for host in target.instance.ssh_hosts.all():
+            if (host.host, host.port) == (address.host, address.port):
+                return fingerprint(host.pinned), fingerprint(host.offered)
+        return "", ""
 
     @extend_schema_field({"type": "boolean"})
     def get_has_token(self, target: ScrapeTarget) -> bool:
@@ -72,6 +101,12 @@ class ScrapeTargetSerializer(serializers.ModelSerializer[ScrapeTarget]):
 
 class TargetFields(Body[dict[str, Any]]):
     url = serializers.CharField(max_length=500, help_text="As the workers of this installation reach it.")
+    ssh = serializers.CharField(
+        max_length=330,
+        required=False,
+        allow_blank=True,
+        help_text="user@host:port, for an exporter on the machine's own loopback; empty: directly.",
+    )
     kind = serializers.ChoiceField(choices=ScrapeKind.choices, required=False, help_text="Which exporter it is.")
     interval_seconds = serializers.ChoiceField(
         choices=INTERVAL_CHOICES_SECONDS, required=False, help_text="How often it is read; 30 unless told."
@@ -103,6 +138,13 @@ class ScrapeTargetChanges(TargetFields):
     enabled = serializers.BooleanField(required=False, help_text="Whether it is read.")
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("host key", {"fingerprint": "SHA256:EAxlGZ6Xc262BGkqdpx+lCareqkg4Ogygfl28oqF2Lo"})]
+)
+class HostKeyConfirmation(Body[dict[str, Any]]):
+    fingerprint = serializers.CharField(max_length=100, help_text="Of the offered key, as `ssh_offered_key` says it.")
+
+
 @extend_schema_serializer(examples=[OpenApiExample("started", {"started": True}, status_codes=["202"])])
 class ReadingStarted(serializers.Serializer[dict[str, bool]]):
     started = serializers.BooleanField(help_text="False: it is being read, was read just now, or is not enabled.")
@@ -121,12 +163,14 @@ class ScrapeTargetFilter(django_filters.FilterSet):
 class ScrapeTargetViewSet(WritableRows[ScrapeTarget]):
     """Exporters that are read for machines, and how each fares. docs/scraping.md says which exporters are known."""
 
-    queryset = ScrapeTarget.objects.select_related("instance__team").defer("memory")
+    queryset = (
+        ScrapeTarget.objects.select_related("instance__team").prefetch_related("instance__ssh_hosts").defer("memory")
+    )
     serializer_class = ScrapeTargetSerializer
     filterset_class = ScrapeTargetFilter
     team_path = "instance__team"
     orderings = ("id", "created_at", "last_ok_at")
-    bodies = {"create": NewScrapeTarget, "partial_update": ScrapeTargetChanges}
+    bodies = {"create": NewScrapeTarget, "partial_update": ScrapeTargetChanges, "confirm_host_key": HostKeyConfirmation}
     answers = {"read": (status.HTTP_202_ACCEPTED, ReadingStarted)}
 
     def create(self, request: Request) -> Response:
@@ -157,3 +201,11 @@ class ScrapeTargetViewSet(WritableRows[ScrapeTarget]):
         if claim:
             scrape_shard.delay(str(claim))
         return Response({"started": claim is not None}, status=status.HTTP_202_ACCEPTED)
+
+    @action(detail=True, methods=["post"], url_path="confirm-host-key")
+    def confirm_host_key(self, request: Request, pk: str) -> Response:
+        """Pins the host key of the SSH server that an exporter is reached through, after you have compared its fingerprint."""
+        target, asked = self.get_object(), self.body(request)
+        if not confirm_target_host(actor=self.actor(request), target=target, shown=asked["fingerprint"]):
+            raise ValidationError({"fingerprint": _("The machine offers no such key now: read `ssh_offered_key`.")})
+        return self.answer(self.get_object())

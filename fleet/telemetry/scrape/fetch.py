@@ -23,11 +23,11 @@ HEADERS = {
 
 
 class FetchError(Exception):
-    """`code`: a key of scrape.words.FAILURES; `detail` stands in its text and holds no secret."""
+    """`code`: a key of scrape.words.FAILURES; `detail` stands in its text and holds no secret. `offered`: a host key nobody confirmed."""
 
-    def __init__(self, code: str, detail: str = "") -> None:
+    def __init__(self, code: str, detail: str = "", *, offered: str = "") -> None:
         super().__init__(code)
-        self.code, self.detail = code, detail
+        self.code, self.detail, self.offered = code, detail, offered
 
 
 def make_client(guard: Guard, *, connections: int) -> httpx.AsyncClient:

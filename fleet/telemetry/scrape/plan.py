@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import random
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
 
 from fleet.inventory.credentials import CredentialError, open_sealed
+from fleet.inventory.models import Instance, SshHost
+from fleet.inventory.remote import SshAddress
+from fleet.inventory.ssh_keys import private_keys
 from fleet.providers.base import InstanceState
 from fleet.telemetry.latest import limits_for
 from fleet.telemetry.models import Agent, ScrapeTarget
+from fleet.telemetry.scrape.through_ssh import SshRoute
 
 # One task reads so many; more targets are more shards, which any worker takes.
 SHARD_TARGETS = 250
@@ -46,6 +51,7 @@ class Job:
     yields_to: str = ""
     takes_gpus: bool = True
     takes_host: bool = True
+    ssh: SshRoute | None = None
     # Why it cannot be read at all, a key of scrape.words.FAILURES.
     problem: str = ""
 
@@ -73,14 +79,41 @@ def claim_targets(ids: list[int], *, now: datetime, due: Q) -> uuid.UUID | None:
 
 
 def jobs_of(claim: uuid.UUID, *, now: datetime) -> list[Job]:
-    """Four queries, however many targets."""
+    """Four queries, however many targets; two more where some are reached through SSH."""
     targets = list(ScrapeTarget.objects.filter(claim=claim, enabled=True).order_by("pk"))
     instance_ids = {target.instance_id for target in targets}
     agents = reporting(instance_ids, now=now)
     siblings: dict[int, list[ScrapeTarget]] = {}
     for other in ScrapeTarget.objects.filter(instance_id__in=instance_ids, enabled=True).defer("memory", "token"):
         siblings.setdefault(other.instance_id, []).append(other)
-    return [_job(target, target.instance_id in agents, siblings[target.instance_id], now) for target in targets]
+    jobs = [_job(target, target.instance_id in agents, siblings[target.instance_id], now) for target in targets]
+    return add_routes(jobs, targets)
+
+
+def add_routes(jobs: list[Job], targets: list[ScrapeTarget]) -> list[Job]:
+    """The way through SSH, for those that are reached by it: the team's key, and the host key that somebody confirmed."""
+    distant = [target for target in targets if target.ssh]
+    if not distant:
+        return jobs
+    teams = dict(Instance.objects.filter(scrape_targets__in=distant).values_list("id", "team_id"))
+    keys, pinned = private_keys(teams.values()), pinned_keys(teams)
+    return [
+        _with_route(job, target, keys.get(teams[target.instance_id], ""), pinned) if target.ssh else job
+        for job, target in zip(jobs, targets, strict=True)
+    ]
+
+
+def pinned_keys(instance_ids: Iterable[int]) -> dict[tuple[int, str, int], str]:
+    rows = SshHost.objects.filter(instance_id__in=list(instance_ids)).exclude(pinned="")
+    return {(row.instance_id, row.host, row.port): row.pinned for row in rows}
+
+
+def _with_route(job: Job, target: ScrapeTarget, private_key: str, pinned: Mapping[tuple[int, str, int], str]) -> Job:
+    if not private_key:
+        return replace(job, problem=job.problem or "ssh_no_key")
+    address = SshAddress.parse(target.ssh)
+    known = pinned.get((target.instance_id, address.host, address.port), "")
+    return replace(job, ssh=SshRoute(address, private_key, known))
 
 
 def reporting(instance_ids: set[int], *, now: datetime) -> set[int]:

@@ -13,6 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.guard import Guard
+from fleet.inventory.ssh_keys import note_offered_key
 from fleet.meters import meters
 from fleet.telemetry.scrape.plan import jobs_of, next_scrape_at
 from fleet.telemetry.scrape.shard import Outcome, read_targets
@@ -52,6 +53,14 @@ def note(outcomes: list[Outcome], *, claim: uuid.UUID) -> None:
     rows = [_row(outcome) for outcome in outcomes]
     with connection.cursor() as cursor:
         cursor.execute(_NOTE, [json.dumps(rows), claim])
+    for outcome in outcomes:
+        if outcome.offered and outcome.job.ssh:
+            note_offered_key(
+                instance_id=outcome.job.instance_id,
+                address=outcome.job.ssh.address,
+                public_key=outcome.offered,
+                now=datetime.fromtimestamp(outcome.at, UTC),
+            )
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from fleet.telemetry.scrape.history import History
 from fleet.telemetry.scrape.page import NotMetricsError, parse_page
 from fleet.telemetry.scrape.plan import INTERVALS_UNTIL_SILENT, Job
 from fleet.telemetry.scrape.readings import Scraped, UnusableError
+from fleet.telemetry.scrape.through_ssh import fetch_through_ssh
 from fleet.telemetry.wire import Batch, Sample
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class Outcome:
     yields_to: str = ""
     memory: dict[str, Any] = field(default_factory=dict)
     was_read: bool = False
+    # The host key that an SSH server showed, where it is not the one that was confirmed.
+    offered: str = ""
     # When it was settled, in epoch seconds: the wait for the next reading counts from here, not from the end of the shard.
     at: float = field(default_factory=time.time)
 
@@ -80,8 +83,8 @@ class Machine:
 class Shard:
     """Where the readings of a run go."""
 
-    def __init__(self, pool: AsyncConnectionPool[Any], writer: Writer, client: httpx.AsyncClient) -> None:
-        self.pool, self.writer, self.client = pool, writer, client
+    def __init__(self, pool: AsyncConnectionPool[Any], writer: Writer, client: httpx.AsyncClient, guard: Guard) -> None:
+        self.pool, self.writer, self.client, self.guard = pool, writer, client, guard
         self.machines: dict[int, Machine] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._inventories = asyncio.Semaphore(INVENTORIES_AT_ONCE)
@@ -105,10 +108,10 @@ class Shard:
             return Outcome(job, code=job.problem, yields_to=job.yields_to)
         try:
             return await self._read(job)
-        except (FetchError, UnusableError) as error:
-            return Outcome(job, error.code, clean(error.detail))
-        except NotMetricsError as error:
-            return Outcome(job, "not_metrics", clean(str(error)))
+        except FetchError as error:
+            return Outcome(job, error.code, clean(error.detail), offered=error.offered)
+        except (UnusableError, NotMetricsError) as error:
+            return _unusable(job, error)
         except RefusalError as error:
             return Outcome(job, "not_stored", clean(error.detail))
         except Exception:
@@ -118,7 +121,7 @@ class Shard:
 
     async def _read(self, job: Job) -> Outcome:
         async with self._slots:
-            text = await fetch_page(self.client, job.url, job.token)
+            text = await self._fetch(job)
         at, dropped = time.time(), Counter[str]()
         longest = INTERVALS_UNTIL_SILENT * job.interval_seconds
         history = History(job.memory, at=at, longest_seconds=longest)
@@ -131,6 +134,11 @@ class Shard:
         outcome.yields_to = leave_to_others(scraped, job)
         await self._store(job, scraped, at, dropped)
         return outcome
+
+    async def _fetch(self, job: Job) -> str:
+        if job.ssh is None:
+            return await fetch_page(self.client, job.url, job.token)
+        return await fetch_through_ssh(job.ssh, self.guard, job.url, job.token)
 
     async def _store(self, job: Job, scraped: Scraped, at: float, dropped: Counter[str]) -> None:
         if scraped.gpus is None and scraped.host is None:
@@ -166,6 +174,12 @@ class Shard:
                 await take_inventory(self.pool, machine.feeder, batch.inventory)
                 machine.present = found
             await know_gpus(self.pool, machine.feeder, batch)
+
+
+def _unusable(job: Job, error: UnusableError | NotMetricsError) -> Outcome:
+    if isinstance(error, UnusableError):
+        return Outcome(job, error.code, clean(error.detail))
+    return Outcome(job, "not_metrics", clean(str(error)))
 
 
 def leave_to_others(scraped: Scraped, job: Job) -> str:
@@ -204,7 +218,7 @@ async def open_shard(guard: Guard) -> AsyncIterator[Shard]:
     writing = asyncio.create_task(writer.run())
     try:
         async with make_client(guard, connections=AT_ONCE) as client:
-            yield Shard(pool, writer, client)
+            yield Shard(pool, writer, client, guard)
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import datetime, timedelta
 
+import httpx
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -13,7 +14,9 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.guard import RefusedAddressError
 from fleet.inventory.credentials import CredentialError, open_sealed, seal
-from fleet.inventory.models import Instance
+from fleet.inventory.models import Instance, SshHost
+from fleet.inventory.remote import LOOPBACK, SshAddress
+from fleet.inventory.ssh_keys import confirm_host_key
 from fleet.teams.audit import Actor, record
 from fleet.telemetry.models import ScrapeKind, ScrapeTarget
 from fleet.telemetry.scrape.plan import CLAIM, claim_targets
@@ -40,17 +43,18 @@ def add_target(
     actor: Actor,
     instance: Instance,
     url: str,
+    ssh: str = "",
     kind: str = ScrapeKind.AUTO,
     token: str = "",
     interval_seconds: int = 30,
 ) -> ScrapeTarget:
     """It is due at once. Raises TargetError."""
-    check(url=url, interval_seconds=interval_seconds)
+    ssh = check(url=url, ssh=ssh, interval_seconds=interval_seconds)
     # Of two that add the eighth target at once, one waits for the other.
     Instance.objects.select_for_update(of=("self",)).get(pk=instance.pk)
     if ScrapeTarget.objects.filter(instance=instance).count() >= MAX_TARGETS:
         raise TargetError("url", _("A machine has at most %(n)d exporters. Remove one first.") % {"n": MAX_TARGETS})
-    target = ScrapeTarget(instance=instance, url=url, kind=kind, interval_seconds=interval_seconds)
+    target = ScrapeTarget(instance=instance, url=url, ssh=ssh, kind=kind, interval_seconds=interval_seconds)
     target.token = sealed_token(token)
     save(target)
     record(actor=actor, team=instance.team, action="scrape_target.add", target=instance, new=said(target))
@@ -63,12 +67,13 @@ def update_target(
     actor: Actor,
     target: ScrapeTarget,
     url: str | None = None,
+    ssh: str | None = None,
     kind: str | None = None,
     interval_seconds: int | None = None,
     enabled: bool | None = None,
     token: str | None = None,
 ) -> ScrapeTarget:
-    """None keeps what is there; an empty token takes it away. A token never goes to another address. Raises TargetError."""
+    """None keeps what is there; an empty token takes it away, an empty `ssh` reads directly. A token never goes to another address. Raises TargetError."""
     rows = ScrapeTarget.objects.select_for_update(of=("self",)).select_related("instance__team")
     if (locked := rows.filter(pk=target.pk).first()) is None:
         raise TargetError("url", _("It has been removed meanwhile."))
@@ -76,13 +81,14 @@ def update_target(
     url, kind = url or locked.url, kind or locked.kind
     interval_seconds = interval_seconds or locked.interval_seconds
     enabled = locked.enabled if enabled is None else enabled
-    check(url=url, interval_seconds=interval_seconds)
-    if token is None and locked.token and url != locked.url:
+    ssh = check(url=url, ssh=locked.ssh if ssh is None else ssh, interval_seconds=interval_seconds)
+    if token is None and locked.token and (url, ssh) != (locked.url, locked.ssh):
         raise TargetError("token", _("The address is another one: type its token again, or none."))
-    if (url, kind) != (locked.url, locked.kind):
+    if (url, ssh, kind) != (locked.url, locked.ssh, locked.kind):
         # Counters of another page do not go on.
         locked.memory, locked.gives_gpus, locked.gives_host, locked.last_ok_at = {}, False, False, None
-    locked.url, locked.kind, locked.interval_seconds, locked.enabled = url, kind, interval_seconds, enabled
+    locked.url, locked.ssh, locked.kind = url, ssh, kind
+    locked.interval_seconds, locked.enabled = interval_seconds, enabled
     if token is not None:
         locked.token = sealed_token(token)
     # A reading that is under way was made of the old address: its claim ends here.
@@ -126,6 +132,27 @@ def read_target_now(*, actor: Actor, target: ScrapeTarget, now: datetime | None 
     return claim
 
 
+@transaction.atomic
+def confirm_target_host(*, actor: Actor, target: ScrapeTarget, shown: str) -> bool:
+    """Pins the host key with this fingerprint for the machine's SSH address; the target is due at once. False: another one was shown since."""
+    host = host_of(target)
+    if host is None or not confirm_host_key(actor=actor, host=host, shown=shown):
+        return False
+    ScrapeTarget.objects.filter(pk=target.pk).update(
+        claim=None, next_scrape_at=timezone.now(), failures=0, error="", error_detail="", failed_at=None
+    )
+    return True
+
+
+def host_of(target: ScrapeTarget) -> SshHost | None:
+    """What is known of the SSH server through which a target is reached."""
+    if not target.ssh:
+        return None
+    address = SshAddress.parse(target.ssh)
+    hosts = SshHost.objects.select_related("instance__team").filter(instance=target.instance_id)
+    return hosts.filter(host=address.host, port=address.port).first()
+
+
 def rotate_tokens(*, actor: Actor) -> int:
     """Encrypts every token anew with the first of CREDENTIAL_KEYS. Returns how many changed. Raises CredentialError."""
     rotated = 0
@@ -141,17 +168,44 @@ def rotate_tokens(*, actor: Actor) -> int:
     return rotated
 
 
-def check(*, url: str, interval_seconds: int) -> None:
-    """The form of the address, and a literal IP address in it; names are resolved when they are read."""
-    try:
-        installation_guard().check_url(url)
-    except RefusedAddressError as error:
-        raise TargetError("url", refusal_text(error.code, error.subject)) from None
+def check(*, url: str, ssh: str, interval_seconds: int) -> str:
+    """The form of the addresses, and a literal IP address in them; names are resolved when they are read. Returns `ssh` in its full form."""
+    address = _check_ssh(url, ssh) if ssh else None
+    if address is None:
+        _check_direct(url)
     if interval_seconds not in INTERVAL_CHOICES_SECONDS:
         choices = ", ".join(str(seconds) for seconds in INTERVAL_CHOICES_SECONDS)
         raise TargetError(
             "interval_seconds", _("Choose one of these intervals, in seconds: %(choices)s.") % {"choices": choices}
         )
+    return str(address) if address else ""
+
+
+def _check_direct(url: str) -> None:
+    try:
+        installation_guard().check_url(url)
+    except RefusedAddressError as error:
+        raise TargetError("url", refusal_text(error.code, error.subject)) from None
+
+
+def _check_ssh(url: str, ssh: str) -> SshAddress:
+    """Through SSH the page is on the machine's own loopback, and it is the SSH address that the guard looks at."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme != "http" or parsed.host not in LOOPBACK or parsed.userinfo:
+        raise TargetError(
+            "url", _("Through SSH, write the address on the machine itself: http://127.0.0.1:9469/metrics.")
+        )
+    try:
+        address = SshAddress.parse(ssh)
+        installation_guard().check_host(address.host)
+    except RefusedAddressError as error:
+        raise TargetError("ssh", refusal_text(error.code, error.subject)) from None
+    except ValueError:
+        raise TargetError("ssh", _("Write it as user@host or user@host:port.")) from None
+    return address
 
 
 def sealed_token(token: str) -> bytes:
@@ -177,6 +231,7 @@ def said(target: ScrapeTarget) -> dict[str, object]:
     """For the audit log; the token is only said to be there."""
     return {
         "url": target.url,
+        "ssh": target.ssh,
         "kind": str(target.kind),
         "interval_seconds": target.interval_seconds,
         "enabled": target.enabled,

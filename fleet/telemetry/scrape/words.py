@@ -39,6 +39,16 @@ FAILURES: Words = {
         "It answers, but not as a Prometheus does. The address is what stands before /api/v1/query; a login page answers like this, too."
     ),
     "query": _("It refuses the question: %(detail)s"),
+    "ssh_no_key": _("The team has no SSH key yet. Make one under Settings, SSH."),
+    "ssh_no_key_fits": _("The machine does not let %(detail)s in with the team's key. Paste its public half there."),
+    "ssh_host_key_new": _("Nobody has confirmed this machine's host key yet: %(detail)s"),
+    "ssh_host_key_changed": _(
+        "The machine shows another host key than the one that was confirmed: %(detail)s. Somebody may stand in between. "
+        "Confirm it only if you know why it changed."
+    ),
+    "ssh_unreachable": _("Nobody accepts the SSH connection. Check host and port."),
+    "ssh_forward": _("Over SSH, nobody accepts a connection on port %(detail)s of the machine's loopback."),
+    "ssh_broken": _("The SSH connection broke off (%(detail)s)."),
     "not_stored": _("What it says could not be stored: %(detail)s"),
     "sealed": _("Its token cannot be opened with CREDENTIAL_KEYS. Type it again."),
     "bug": _("Reading it failed in a way nobody foresaw; the worker's log has it."),

@@ -17,7 +17,14 @@ from fleet.teams.models import Role
 from fleet.telemetry.forms import KnownTargetForm, TargetForm
 from fleet.telemetry.machine_panel import target_row
 from fleet.telemetry.models import ScrapeTarget
-from fleet.telemetry.scrape.targets import TargetError, add_target, read_target_now, remove_target, update_target
+from fleet.telemetry.scrape.targets import (
+    TargetError,
+    add_target,
+    confirm_target_host,
+    read_target_now,
+    remove_target,
+    update_target,
+)
 from fleet.telemetry.tasks import scrape_shard
 
 
@@ -72,6 +79,19 @@ def exporter_remove(request: TeamRequest, target_id: int) -> HttpResponse:
     if remove_target(actor=Actor.of_page(request), target=target):
         messages.success(request, _("Removed; what it gave stays."))
     return redirect("instance", request.team.slug, target.instance_id)
+
+
+@require_POST
+@requires(Role.OPERATOR)
+def exporter_host_key(request: TeamRequest, target_id: int) -> HttpResponse:
+    """Confirms the host key whose fingerprint the page showed."""
+    target = _target(request, target_id)
+    if confirm_target_host(actor=Actor.of_page(request), target=target, shown=request.POST.get("fingerprint", "")):
+        read_soon(request, target)
+        messages.success(request, _("Confirmed; it is read now."))
+    else:
+        messages.error(request, _("The machine has shown another key since. Look at it again."))
+    return redirect("exporter_edit", request.team.slug, target.pk)
 
 
 def read_soon(request: TeamRequest, target: ScrapeTarget) -> bool:
