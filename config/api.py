@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from fleet.inventory.api import accounts, machines, records
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
-from fleet.telemetry.api import latest, samples, serving, targets
+from fleet.telemetry.api import latest, samples, serving, targets, usage
 from fleet.telemetry.api import records as telemetry_records
 from fleet.telemetry.api.metrics import FleetMetricsView
 
@@ -92,6 +92,7 @@ SINGLE_VIEWS = {
     "samples/gpus": "api-gpu-samples",
     "samples/hosts": "api-host-samples",
     "samples/serving": "api-serving-samples",
+    "usage": "api-usage",
     "metrics": "api-metrics",
     "schema": "api-schema",
     "docs": "api-docs",
@@ -103,6 +104,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("samples/gpus/", samples.GpuSeriesView.as_view(), name="api-gpu-samples"),
     path("samples/hosts/", samples.HostSeriesView.as_view(), name="api-host-samples"),
     path("samples/serving/", serving.ServingSeriesView.as_view(), name="api-serving-samples"),
+    path("usage/", usage.UsageView.as_view(), name="api-usage"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     path("docs/", DocsView.as_view(), name="api-docs"),

@@ -12,10 +12,19 @@ from django.utils import timezone
 
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
 from fleet.providers.base import Market, Tenancy
+from fleet.states import GpuState
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Scope
 from fleet.teams.secrets import new_token
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
+from fleet.telemetry.partitions import ensure_partitions
+from fleet.telemetry.rollups.columns import HOUR, ROLLUPS
+from fleet.telemetry.rollups.fleet_models import (
+    UTILIZATION_BINS,
+    FleetRollupHour,
+    FleetRollupProgress,
+    RollupGroup,
+)
 from fleet.telemetry.serving.models import ServingLatest
 
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
@@ -117,3 +126,25 @@ def fleet(acme, alice, bob, project, account, make_instance):
         image=image,
         exporter=exporter,
     )
+
+
+@pytest.fixture
+def counted(acme, account):
+    """An H100 that worked for the last two whole hours at 90 percent and 500 W, as rollups of the fleet keep it."""
+    now = timezone.now()
+    ensure_partitions(now=now)
+    hour = HOUR.floor(now)
+    group = RollupGroup.objects.create(team=acme, account=account, gpu_model="H100 SXM", tenancy="dedicated_host")
+    seconds = {f"{state.value}_seconds": 0.0 for state in GpuState} | {"working_seconds": 3600.0}
+    for number in (1, 2):
+        FleetRollupHour.objects.create(
+            group=group,
+            bucket_at=hour - number * HOUR.width,
+            utilization_gpus=[int(percent == 90) for percent in range(UTILIZATION_BINS)],
+            power_watts=500.0,
+            power_gpus=1,
+            **seconds,
+        )
+    for resolution in ROLLUPS:
+        FleetRollupProgress.objects.create(resolution=resolution.name, rolled_until=hour)
+    return hour

@@ -27,7 +27,7 @@ EVERY_ROUTE = pytest.mark.parametrize(
 
 def test_the_walk_has_found_the_routes():
     actions = sum(len(view.get_extra_actions()) for _, view, _ in router.registry)
-    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 6
+    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 7
     assert set(OPEN) < set(PATTERNS)
 
 
@@ -49,7 +49,7 @@ def test_the_root_leads_to_every_list(fleet, alice, as_user):
     client = as_user(alice)
     links = client.get("/api/v1/").json()
     assert set(links) == {prefix for prefix, _, _ in router.registry} | {
-        *("me", "samples/gpus", "samples/hosts", "samples/serving", "metrics", "schema", "docs"),
+        *("me", "samples/gpus", "samples/hosts", "samples/serving", "usage", "metrics", "schema", "docs"),
     }
     assert {client.get(link).status_code for name, link in links.items() if "samples" not in name} == {200}
 

@@ -13,6 +13,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from fleet.teams.models import Scope
 from tests.api.resources import LISTS, first_detail
 
+USAGE = "/api/v1/usage/"
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
 
@@ -111,10 +112,16 @@ def test_series_are_what_the_schema_says(schema, fleet, acme, as_token):
         hold_to_schema(schema, address, as_token(acme).get(address, {"instance": 1}))
 
 
+def test_usage_is_what_the_schema_says(schema, counted, acme, as_token):
+    client = as_token(acme)
+    for asked in ({}, {"split": "project"}, {"split": "colour"}):
+        hold_to_schema(schema, USAGE, client.get(USAGE, asked))
+
+
 def test_every_address_of_the_schema_is_held_to_it_here(schema):
     rows = {row_path(address) for address in LISTS}
     actions = {f"/api/v1/scrape-targets/{{id}}/{action}/" for action in ("read", "confirm-host-key")}
-    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, "/api/v1/me/"}
+    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, "/api/v1/me/", USAGE}
 
 
 @pytest.mark.parametrize("address", LISTS)

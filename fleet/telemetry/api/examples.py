@@ -120,6 +120,34 @@ GPU_SERIES_EXAMPLE: dict[str, Any] = {
         }
     ],
 }
+USAGE_EXAMPLE: dict[str, Any] = {
+    "since": "2026-11-30T14:00:00Z",
+    "until": "2026-11-30T17:00:00Z",
+    "bucket_seconds": 3600.0,
+    "resolution": "5min",
+    "percentile_of": "5min",
+    "counted_until": "2026-11-30T16:55:00Z",
+    "split": "gpu_model",
+    "starts": ["2026-11-30T14:00:00Z", "2026-11-30T15:00:00Z", "2026-11-30T16:00:00Z"],
+    "series": [
+        {
+            "part": "H100 SXM",
+            "values": {
+                "utilization_p50_percent": [93.0, None, 95.0],
+                "utilization_p95_percent": [99.0, None, 100.0],
+                "utilization_mean_percent": [81.4, None, 84.0],
+                "power_watts": [4410.5, None, 4502.1],
+                "working_gpu_hours": [6.9, None, 6.6],
+                "held_gpu_hours": [1.1, None, 0.7],
+                "free_gpu_hours": [0.0, None, 0.0],
+                "starved_gpu_hours": [0.0, None, 0.0],
+                "stalled_gpu_hours": [0.0, None, 0.0],
+                "unknown_gpu_hours": [0.0, None, 0.03],
+                "stopped_gpu_hours": [0.0, None, 0.0],
+            },
+        }
+    ],
+}
 HOST_SERIES_EXAMPLE: dict[str, Any] = {
     **_SPAN,
     "series": [{"instance": 17, "values": {"cpu_percent": [33.9, None, 34.2]}}],

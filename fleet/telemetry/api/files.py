@@ -49,11 +49,11 @@ class NamedFormats(DefaultContentNegotiation):
 def table_of(described: Mapping[str, Any]) -> Table:
     """From what api.samples.described makes."""
     starts, rows = described["starts"], described["series"]
-    keys = [name for name in ("instance", "gpu") if rows and name in rows[0]]
+    keys = [name for name in ("instance", "gpu", "part") if rows and name in rows[0]]
     fields = list(rows[0]["values"]) if rows else []
     columns = {name: [row[name] for row in rows for _start in starts] for name in keys}
     columns |= {name: list(chain.from_iterable(row["values"][name] for row in rows)) for name in fields}
-    notes = {name: str(described[name]) for name in NOTES if described[name] is not None}
+    notes = {name: str(described[name]) for name in NOTES if described.get(name) is not None}
     return Table(list(starts) * len(rows), columns, notes)
 
 
