@@ -113,8 +113,10 @@ def network_for(gpu: Gpu, between: str | None) -> Network:
 
 
 def nvlink_domain(gpu: Gpu) -> int:
-    """GPUs that NVLink joins: 72 in a GB200 or GB300 NVL72 rack, else the eight of a board."""
-    return 72 if gpu.form == "Superchip" and gpu.arch == "Blackwell" else 8
+    """GPUs that NVLink joins: 72 in a GB200 or GB300 NVL72 rack, one on a GH200 (it joins the GPU to its CPU), else the eight of a board."""
+    if gpu.form == "Superchip":
+        return 72 if gpu.arch == "Blackwell" else 1
+    return 8
 
 
 def _is_bridge(gpu: Gpu) -> bool:

@@ -107,12 +107,25 @@ class Card:
     sources: Mapping[str, str]
 
 
+def printed_rate(gpu: Gpu, dtype: DType) -> float:
+    """Dense FLOP/s; bf16 is fp16 on cards without it, fp32 TF32 on cards with it. Raises NoRateError."""
+    rates = {
+        "fp4": gpu.fp4,
+        "fp8": gpu.fp8,
+        "fp16": gpu.fp16,
+        "bf16": gpu.bf16 or gpu.fp16,
+        "fp32": gpu.tf32 or gpu.fp32,
+    }
+    if rate := rates[dtype]:
+        return rate
+    raise NoRateError(f"{gpu.name}: the catalogue has no {dtype} rate")
+
+
 def card(gpu: Gpu, dtype: DType, *, flash: int = 2) -> Card:
     """`flash`: generation of the attention kernels. Raises NoRateError."""
-    rate16 = gpu.fp16 if dtype == "fp16" else gpu.bf16 or gpu.fp16
-    rate = {"fp4": gpu.fp4, "fp8": gpu.fp8, "fp32": gpu.tf32 or gpu.fp32}.get(dtype, rate16)
-    if not (rate and rate16 and gpu.memory_bandwidth):
-        raise NoRateError(f"{gpu.name}: the catalogue has no {dtype} rate or no memory bandwidth")
+    rate, rate16 = printed_rate(gpu, dtype), printed_rate(gpu, "fp16" if dtype == "fp16" else "bf16")
+    if not gpu.memory_bandwidth:
+        raise NoRateError(f"{gpu.name}: the catalogue has no memory bandwidth")
     matrix16 = _of(MATRIX, gpu)
     attention = _FLASH.get(flash, ATTENTION).get(gpu.arch, _of(ATTENTION, gpu))
     matrix = _of({"fp8": MATRIX8, "fp4": MATRIX4}.get(dtype, MATRIX), gpu)

@@ -12,7 +12,7 @@ from planner.speed.engines import Kernels, behaviour, kernels_of
 from planner.speed.flops import forward_flops, prediction_flops
 from planner.speed.sharding import gradient_bytes, stage_parameters
 from planner.speed.stage import ATTENTION_BACKWARD, Passes, Stage, passes
-from planner.speed.terms import Constant, TimeTerm, time_term
+from planner.speed.terms import Constant, TimeTerm, paced_term, time_term
 from planner.speed.traffic import ELEMENT, adapted_matrices, cast_bytes, layer_traffic, loss_bytes
 
 # Bytes through memory to unpack one quantized weight before a multiplication.
@@ -63,11 +63,13 @@ def _matrices(work: Work) -> TimeTerm:
     layers = forward.projections * done.projections + (forward.mlp + forward.routed) * done.mlp
     layers += _adapter_flops(run) * (3 + done.again)
     layers += prediction_flops(run.shape, run.sequence_length) * done.projections
-    return time_term(
+    return paced_term(
         "matrices",
-        layers * work.stage.tokens * work.layer_share / work.card.matrix,
+        layers * work.stage.tokens * work.layer_share,
+        work.card.matrix,
         work.card.matrix_spread,
-        formula="2 x weights x tokens x (1 forward + 1 again if checkpointed + 1 input gradient + 1 weight gradient if trained) / reached FLOP/s",
+        unit="FLOP",
+        formula="2 x weights x tokens x (1 forward + 1 again if checkpointed + 1 input gradient + 1 weight gradient if trained)",
         source=work.card.sources["matrix"],
     )
 
@@ -83,11 +85,13 @@ def _adapter_flops(run: TrainingRun) -> float:
 def _head(work: Work) -> TimeTerm:
     shape, stage = work.run.shape, work.stage
     flops = 2.0 * shape.hidden * shape.vocab * stage.tokens * stage.head * work.passes.head
-    return time_term(
+    return paced_term(
         "head",
-        flops / work.card.matrix16,
+        flops,
+        work.card.matrix16,
         work.card.matrix_spread,
-        formula="2 h V x tokens x (forward + input gradient + weight gradient if trained) / reached 16-bit FLOP/s",
+        unit="FLOP",
+        formula="2 h V x tokens x (forward + input gradient + weight gradient if trained)",
         source=work.card.sources["matrix"],
     )
 
@@ -95,11 +99,13 @@ def _head(work: Work) -> TimeTerm:
 def _attention(work: Work) -> TimeTerm:
     forward = forward_flops(work.run.shape, work.run.sequence_length).attention
     flops = forward * work.stage.tokens * work.layer_share * work.passes.attention
-    return time_term(
+    return paced_term(
         "attention",
-        flops / work.card.attention,
+        flops,
+        work.card.attention,
         work.card.attention_spread,
-        formula="(q·k + p·v over causal pairs) x (1 forward + 1 again + backward) / reached FLOP/s of the flash kernel",
+        unit="FLOP",
+        formula="(q·k + p·v over causal pairs) x (1 forward + 1 again + backward)",
         source=f"{work.card.sources['attention']}; {ATTENTION_BACKWARD.source}",
     )
 
@@ -112,11 +118,13 @@ def _traffic(work: Work) -> TimeTerm:
     if run.compute_dtype == "fp8":
         widths += cast_bytes(run.shape) * kernels.casts * done.launches
     size = ((streams + layer.experts) * done.traffic + widths / split) * work.stage.layers * work.stage.tokens
-    return time_term(
+    return paced_term(
         "traffic",
-        size / work.card.memory,
+        size,
+        work.card.memory,
         work.card.memory_spread,
-        formula="bytes of norms, residuals, rotation, activation, adapters and matrix ends x passes / reached bandwidth",
+        unit="B",
+        formula="bytes of norms, residuals, rotation, activation, adapters and matrix ends x passes",
         source=f"{work.card.sources['memory']}; {kernels.source}",
     )
 
@@ -127,22 +135,26 @@ def _weights(work: Work) -> TimeTerm:
     each = (1.0 if run.compute_dtype == "fp8" else ELEMENT) * work.passes.launches
     if run.method == "full":
         each += gradient_bytes(run) * (2 if run.gradient_accumulation > 1 else 1)
-    return time_term(
+    return paced_term(
         "weights",
-        stage_parameters(run) * each / work.card.memory,
+        stage_parameters(run) * each,
+        work.card.memory,
         work.card.memory_spread,
-        formula="weights of this GPU x (2 B, or 1 in 8 bit, x passes + gradients added up) / reached bandwidth",
+        unit="B",
+        formula="weights of this GPU x (2 B, or 1 in 8 bit, x passes + gradients added up)",
         source=work.card.sources["memory"],
     )
 
 
 def _loss(work: Work) -> TimeTerm:
     size = loss_bytes(work.run, work.kernels) * work.stage.head * work.stage.tokens
-    return time_term(
+    return paced_term(
         "loss",
-        size / work.card.memory,
+        size,
+        work.card.memory,
         work.card.memory_spread,
-        formula="V x tokens x bytes of logits, softmax and their gradient / reached bandwidth",
+        unit="B",
+        formula="V x tokens x bytes of logits, softmax and their gradient",
         source=f"{work.card.sources['memory']}; {work.kernels.source}",
     )
 
@@ -151,11 +163,13 @@ def _dequantize(work: Work) -> TimeTerm:
     constant = DEQUANTIZE[work.run.weight_format]
     weights = forward_flops(work.run.shape, 1)
     elements = (weights.projections + weights.mlp) / 2 * work.layer_share
-    return time_term(
+    return paced_term(
         "dequantize",
-        elements * constant.value * work.passes.launches / work.card.memory,
+        elements * constant.value * work.passes.launches,
+        work.card.memory,
         constant.spread,
-        formula="weights x bytes to unpack one x (forward + again + backward) / reached bandwidth",
+        unit="B",
+        formula="weights x bytes to unpack one x (forward + again + backward)",
         source=constant.source,
     )
 

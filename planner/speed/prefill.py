@@ -14,7 +14,7 @@ from planner.speed.decode import serving_all_reduce, weight_bytes
 from planner.speed.engines import KERNELS
 from planner.speed.flops import Forward, forward_flops
 from planner.speed.kernels import SERVING_FLASH, serving_kernels, weight_kernel
-from planner.speed.terms import TimeTerm, time_term
+from planner.speed.terms import TimeTerm, paced_term, time_term
 from planner.speed.traffic import ELEMENT, layer_traffic
 
 
@@ -62,11 +62,13 @@ def _matrices(reading: Reading) -> TimeTerm:
 
 def _attention(reading: Reading) -> TimeTerm:
     flops = reading.forward.attention * reading.tokens / reading.run.layout.tensor
-    return time_term(
+    return paced_term(
         "prefill_attention",
-        flops / reading.card.attention,
+        flops,
+        reading.card.attention,
         reading.card.attention_spread,
-        formula="(q·k + p·v over causal pairs) / reached FLOP/s of the flash kernel",
+        unit="FLOP",
+        formula="(q·k + p·v over causal pairs)",
         source=reading.card.sources["attention"],
     )
 
@@ -75,11 +77,13 @@ def _traffic(reading: Reading) -> TimeTerm:
     shape, kernels = reading.run.shape, KERNELS["fused"]
     layer = layer_traffic(shape, kernels, None)
     each = layer.streams + (layer.widths + layer.experts) / reading.run.layout.tensor
-    return time_term(
+    return paced_term(
         "prefill_traffic",
-        each * shape.layers * reading.tokens / reading.card.memory,
+        each * shape.layers * reading.tokens,
+        reading.card.memory,
         reading.card.memory_spread,
-        formula="bytes of norms, residuals, rotation, activation and matrix ends / reached bandwidth",
+        unit="B",
+        formula="bytes of norms, residuals, rotation, activation and matrix ends",
         source=f"{reading.card.sources['memory']}; {kernels.source}",
     )
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A figure that does not follow from the shape. `spread` is the uncertainty to either side as a part of it; `engine` with its version."""
+    """A figure that does not follow from the shape. `spread` is the uncertainty to either side as a part of it."""
 
     value: float
     spread: float
     meaning: str
     source: str
-    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,9 @@ def time_term(key: str, seconds: float, spread: float, *, formula: str, source: 
     return TimeTerm(key, seconds, seconds / (1 + spread), seconds * (1 + spread), formula, source, hidden)
 
 
-def joined(key: str, terms: Iterable[TimeTerm], *, formula: str, source: str) -> TimeTerm:
-    """Several terms as one."""
-    parts = tuple(terms)
-    return TimeTerm(
-        key,
-        sum(part.expected for part in parts),
-        sum(part.low for part in parts),
-        sum(part.high for part in parts),
-        formula,
-        source,
-        sum(part.hidden for part in parts),
-    )
+def paced_term(
+    key: str, amount: float, pace: float, spread: float, *, unit: Literal["FLOP", "B"], formula: str, source: str
+) -> TimeTerm:
+    """`amount` of work at `pace` a second; the formula ends in the numbers."""
+    numbers = f"{formula} = {amount:.4g} {unit} / {pace:.4g} {unit}/s"
+    return time_term(key, amount / pace, spread, formula=numbers, source=source)

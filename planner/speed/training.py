@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.catalogue.gpus import Gpu
 from planner.catalogue.links import Network, usual_network
 from planner.runs import TrainingRun
+from planner.speed.cards import printed_rate
 from planner.speed.communication import microbatch_communication, step_communication
 from planner.speed.engines import behaviour
 from planner.speed.flops import model_flops_per_token
@@ -53,13 +54,12 @@ class TrainingSpeed:
 def training_speed(run: TrainingRun, gpu: Gpu, network: Network | None = None) -> TrainingSpeed:
     """`network`: None takes what machines with this card usually have. Raises NoRateError."""
     terms = tuple(_step_terms(run, gpu, network or usual_network(gpu)))
-    peak = gpu.rate(run.compute_dtype) or gpu.fp16 or 0.0
     return TrainingSpeed(
         step=TimeEstimate(terms),
         tokens_per_step=run.sequences_per_step * run.sequence_length,
         gpus=run.layout.gpus,
         model_flops_per_token=model_flops_per_token(run.shape, run.sequence_length),
-        peak_flops=peak,
+        peak_flops=printed_rate(gpu, run.compute_dtype),
     )
 
 

@@ -48,6 +48,13 @@ def test_a_group_that_leaves_its_domain_is_bounded_by_the_ports_of_its_members()
     assert slowest_link(network, 2, stride=8).bandwidth == network.between.bandwidth
 
 
+def test_domains_are_racks_boards_or_single_cards() -> None:
+    assert usual_network(gpus()["gb200-186"]).domain == 72
+    assert usual_network(H100).domain == 8
+    alone = usual_network(gpus()["gh200-96"])
+    assert slowest_link(alone, 2).medium == "network"
+
+
 def test_experts_that_leave_the_machine_wait_for_its_port() -> None:
     network = usual_network(H100)
     assert all_to_all_seconds(1e9, 64, network) > 5 * all_to_all_seconds(1e9, 8, network)

@@ -61,6 +61,12 @@ def test_expected_lies_between_low_and_high() -> None:
     assert low < speed.tokens_per_second < high
 
 
+def test_formulas_end_in_their_numbers() -> None:
+    term = training_speed(training(), A100).step.term("matrices")
+    assert term.formula.startswith("8 x (2 x weights x tokens")
+    assert "FLOP / 2.434e+14 FLOP/s" in term.formula
+
+
 def test_checkpointing_costs_a_forward_pass_of_the_layers() -> None:
     kept, again = (training_speed(training(checkpointing=how), A100).step for how in ("none", "full"))
     assert again.term("matrices").expected == pytest.approx(4 / 3 * kept.term("matrices").expected)
