@@ -1,4 +1,4 @@
-"""How long events and environments are kept. Samples go with their partitions; these are rows that a hostile machine could pile up."""
+"""How long events, environments and serving endpoints are kept. Samples go with their partitions; these are rows that a hostile machine could pile up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.db import connection
 from psycopg import sql
 
 from fleet.telemetry.models import MachineEvent
+from fleet.telemetry.serving.models import ServingLatest
 
 # 13 months, as costs and rollups: the same month of last year can still be looked at.
 EVENT_LIFETIME = timedelta(days=400)
@@ -26,7 +27,8 @@ def prune_records(*, now: datetime) -> dict[str, int]:
     old, _ = MachineEvent.objects.filter(at__lt=now - EVENT_LIFETIME).delete()
     events = _keep_newest("fleet_machineevent", "at", MAX_EVENTS_PER_MACHINE)
     environments = _keep_newest("fleet_environmentreport", "reported_at", MAX_ENVIRONMENTS_PER_MACHINE)
-    return {"events": old + events, "environments": environments}
+    silent, _ = ServingLatest.objects.filter(received_at__lt=now - EVENT_LIFETIME).delete()
+    return {"events": old + events, "environments": environments, "endpoints": silent}
 
 
 def _keep_newest(table: str, moment: str, most: int) -> int:

@@ -29,6 +29,7 @@ ADDRESSES = (
     "states/",
     "settings/",
     "settings/members/",
+    "settings/ssh/",
     "images/",
     "usage/",
     "usage/?split=gpu_model",

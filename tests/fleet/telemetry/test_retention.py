@@ -10,6 +10,7 @@ from fleet.inventory.models import EnvironmentReport
 from fleet.telemetry import retention
 from fleet.telemetry.models import MachineEvent
 from fleet.telemetry.retention import prune_records
+from fleet.telemetry.serving.models import ServingLatest
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,16 @@ def test_a_machine_that_floods_loses_its_own_oldest(make_instance, monkeypatch):
             instance=loud, reported_at=NOW - timedelta(days=days), digest=str(days), data={}
         )
     event(quiet, 300)
-    assert prune_records(now=NOW) == {"events": 7, "environments": 8}
+    assert prune_records(now=NOW) == {"events": 7, "environments": 8, "endpoints": 0}
     assert [kept.at for kept in loud.events.order_by("-at")] == [NOW - timedelta(days=days) for days in range(3)]
     assert [kept.digest for kept in loud.environments.order_by("-reported_at")] == ["0", "1"]
     assert quiet.events.count() == 1
+
+
+def test_serving_endpoints_that_were_silent_for_thirteen_months_make_room(make_instance):
+    machine = make_instance()
+    for port, days in ((8000, 399), (8001, 401)):
+        heard = NOW - timedelta(days=days)
+        ServingLatest.objects.create(instance=machine, engine="vllm", port=port, sampled_at=heard, received_at=heard)
+    assert prune_records(now=NOW)["endpoints"] == 1
+    assert ServingLatest.objects.get().port == 8000
