@@ -37,7 +37,7 @@ MATRIX8 = _table(
     {
         "Ada": (0.70, 0.15, "as Hopper"),
         "Hopper": (0.66, 0.12, "Transformer Engine on H100: 1,200 to 1,400 of 1,979 TFLOP/s; Megatron-LM Llama-3 rows"),
-        "Blackwell": (0.42, 0.25, "Megatron-Bridge 25.11 rows with MXFP8"),
+        "Blackwell": (0.42, 0.40, "Megatron-Bridge 25.11 rows with MXFP8"),
         _FALLBACK: (0.45, 0.35, "no measurement at hand"),
     },
 )

@@ -36,7 +36,7 @@ def decode_terms(run: ServingRun, gpu: Gpu, network: Network, batch: float, cont
     if run.layout.tensor > 1:
         busy.append(_all_reduce(run, network, batch, kernels))
     yield from busy
-    yield from _overhead(run, kernels, sum(term.expected for term in busy))
+    yield from _overhead(run, kernels, batch, sum(term.expected for term in busy))
 
 
 def touched_experts(count: int, active: int, tokens: float) -> float:
@@ -115,7 +115,7 @@ def serving_all_reduce(size: float, group: int, link: Link, kernels: ServingKern
     return min(one_shot, all_reduce_seconds(size, group, link))
 
 
-def _overhead(run: ServingRun, kernels: ServingKernels, busy: float) -> Iterator[TimeTerm]:
+def _overhead(run: ServingRun, kernels: ServingKernels, batch: float, busy: float) -> Iterator[TimeTerm]:
     weights = weight_kernel(run)
     experts = layer_kinds(run.shape)[1] * (kernels.experts + weights.experts)
     layers = run.shape.layers * (kernels.layer + weights.layer) + experts
@@ -131,11 +131,11 @@ def _overhead(run: ServingRun, kernels: ServingKernels, busy: float) -> Iterator
         source=kernels.source,
         hidden=layers - seconds,
     )
-    if kernels.step:
+    if host := kernels.step + batch * kernels.request:
         yield time_term(
             "scheduler",
-            kernels.step,
+            host,
             kernels.spread,
-            formula="once a step: scheduling and sampling",
+            formula="once a step and for each request: scheduling and sampling",
             source=kernels.source,
         )

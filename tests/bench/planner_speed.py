@@ -19,6 +19,8 @@ from tests.bench.planner_shapes import CannotExpressError
 KINDS = ("train_throughput", "mfu", "infer_throughput")
 # The tables of llm-foundry are of 2023: its long sequences run at the first flash kernels' pace on every card.
 FLASH_OF_ENGINE = {"fsdp/llm-foundry": 1}
+# Prompt and output of a server with more requests than it takes at a time.
+LOADED = "total_tokens_per_s"
 # Requests that trtllm-bench keeps at most in flight.
 LARGEST_BATCH = 2048
 
@@ -68,9 +70,9 @@ def serving_run_of(row: Measured) -> ServingRun:
     if row.gpus > run.layout.gpus:
         # transformers lays the layers over the cards one after another.
         run = replace(run, layout=replace(run.layout, pipeline=row.gpus // run.layout.tensor))
-    if run.engine_options.get("load") == "max":
+    if run.engine_options.get("load") == "max" or row.quantity == LOADED:
         fits = serving_memory(run, row.gpu).requests
-        run = replace(run, concurrency=max(1, min(LARGEST_BATCH, fits)))
+        run = replace(run, concurrency=max(1, min(run.max_sequences or LARGEST_BATCH, fits)))
     return run
 
 
@@ -81,7 +83,7 @@ def _serving_value(row: Measured, run: ServingRun) -> float:
     speed = serving_speed(run, row.gpu)
     if row.quantity == "other" and run.engine_options.get("metric") == "time_to_first_token":
         return speed.first_token.expected
-    if row.quantity == "prompt_plus_output_tokens_per_s":
+    if row.quantity in {"prompt_plus_output_tokens_per_s", LOADED}:
         return speed.tokens_per_second
     generated = _generated(speed)
     if row.quantity == "output_tokens_per_s_total":

@@ -114,3 +114,12 @@ def test_four_bit_arithmetic_beats_eight_where_there_is_any() -> None:
     assert four > eight
     with pytest.raises(NoRateError, match="fp4"):
         serving_speed(replace(run, weight_format="fp4", compute_dtype="fp4"), H100)
+
+
+def test_an_old_scheduler_shows_with_many_requests_only() -> None:
+    old, new = (
+        [serving_speed(serving(engine_version=version, concurrency=count), A100).token.expected for count in (1, 256)]
+        for version in ("0.5.4", "0.6.2")
+    )
+    assert old[0] == pytest.approx(new[0], rel=0.02)
+    assert old[1] > 1.5 * new[1]
