@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from planner.memory.elements import WEIGHT_BYTES
 from planner.runs import ServingEngine, ServingRun, WeightFormat
@@ -120,11 +119,13 @@ class WeightKernel:
     blocking: bool = False
 
 
-# By engine, "" for every other, and format. Fitted to the rows that the engine's own times rest on (see ENGINES); bitsandbytes's to litgpt's.
+# By engine (with the beginning of a version where that makes a difference), "" for every other, and format. Fitted to the rows that the engine's own times rest on (see ENGINES); bitsandbytes's to litgpt's.
 # What is not here reads its weights as fast as 16-bit kernels do: Marlin on Ampere (Qwen2.5 speed benchmark), TensorRT-LLM's FP8.
-WEIGHT_KERNELS: dict[tuple[ServingEngine | Literal[""], WeightFormat], WeightKernel] = {
+WEIGHT_KERNELS: dict[tuple[str, WeightFormat], WeightKernel] = {
     ("transformers", "gptq-int4"): WeightKernel(0.25),
     ("transformers", "gptq-int8"): WeightKernel(0.5, layer=0.28e-3),
+    ("transformers 4.3", "gptq-int8"): WeightKernel(0.5),
+    ("transformers 4.5", "gptq-int8"): WeightKernel(0.5, layer=0.6e-3),
     ("transformers", "awq-int4"): WeightKernel(0.3, layer=0.2e-3),
     ("transformers", "fp8"): WeightKernel(0.5, layer=0.85e-3, blocking=True),
     ("sglang", "fp8"): WeightKernel(1.25),
@@ -140,12 +141,13 @@ WEIGHT_KERNELS: dict[tuple[ServingEngine | Literal[""], WeightFormat], WeightKer
 }
 # The same kernel with another table of values.
 _SAME_KERNEL: dict[WeightFormat, WeightFormat] = {"fp4": "nf4", "fp4-dq": "nf4-dq"}
-_PLAIN = WeightKernel()
 
 
 def weight_kernel(run: ServingRun) -> WeightKernel:
-    own = WEIGHT_KERNELS.get((run.engine, run.weight_format))
-    return own or WEIGHT_KERNELS.get(("", _SAME_KERNEL.get(run.weight_format, run.weight_format)), _PLAIN)
+    minor = f"{run.engine} {run.engine_version[:3]}"
+    any_engine = ("", _SAME_KERNEL.get(run.weight_format, run.weight_format))
+    keys = ((minor, run.weight_format), (run.engine, run.weight_format), any_engine)
+    return next((WEIGHT_KERNELS[key] for key in keys if key in WEIGHT_KERNELS), WeightKernel())
 
 
 def bytes_per_weight(run: ServingRun) -> float:
