@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.catalogue.gpus import gpus
@@ -60,6 +60,7 @@ def test_experts_that_leave_the_machine_wait_for_its_port() -> None:
     assert all_to_all_seconds(1e9, 64, network) > 5 * all_to_all_seconds(1e9, 8, network)
 
 
+@settings(max_examples=60, deadline=None)
 @given(size=st.floats(1, 1e12), group=st.integers(1, 1024), factor=st.floats(1, 100))
 def test_a_faster_port_is_never_slower(size: float, group: int, factor: float) -> None:
     slow = usual_network(A100)

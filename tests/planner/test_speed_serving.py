@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.catalogue.gpus import gpus
@@ -20,6 +20,7 @@ from tests.planner.speed_runs import A100, H100, MIXTURE, faster, serving
 engines = st.sampled_from(("vllm", "tensorrt-llm", "transformers", "sglang", "litgpt"))
 
 
+@settings(max_examples=60, deadline=None)
 @given(engine=engines, concurrency=st.integers(1, 512), factor=st.floats(1, 20), tensor=st.sampled_from((1, 2, 8)))
 def test_a_faster_card_is_never_slower(engine: ServingEngine, concurrency: int, factor: float, tensor: int) -> None:
     run = serving(engine=engine, concurrency=concurrency, layout=Layout(tensor=tensor))
@@ -28,6 +29,7 @@ def test_a_faster_card_is_never_slower(engine: ServingEngine, concurrency: int, 
     assert fast.first_token.expected <= slow.first_token.expected
 
 
+@settings(max_examples=60, deadline=None)
 @given(concurrency=st.integers(1, 512), more=st.integers(0, 512))
 def test_more_requests_are_slower_each_and_faster_together(concurrency: int, more: int) -> None:
     few, many = (serving_speed(serving(concurrency=concurrency + extra), H100) for extra in (0, more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.catalogue.gpus import gpus
@@ -26,6 +26,7 @@ layouts = st.sampled_from(LAYOUTS)
 lengths = st.sampled_from((128, 1024, 8192, 65536))
 
 
+@settings(max_examples=60, deadline=None)
 @given(layout=layouts, length=lengths, factor=st.floats(1, 20), full=st.booleans())
 def test_a_faster_card_is_never_slower(layout: Layout, length: int, factor: float, full: bool) -> None:
     run = training(layout=layout, sequence_length=length, checkpointing="full" if full else "none")
@@ -34,6 +35,7 @@ def test_a_faster_card_is_never_slower(layout: Layout, length: int, factor: floa
     assert fast <= slow * (1 + 1e-9)
 
 
+@settings(max_examples=60, deadline=None)
 @given(layout=layouts, length=lengths, factor=st.floats(1, 100))
 def test_a_faster_link_is_never_slower(layout: Layout, length: int, factor: float) -> None:
     run = training(layout=layout, sequence_length=length)
@@ -45,6 +47,7 @@ def test_a_faster_link_is_never_slower(layout: Layout, length: int, factor: floa
     assert training_speed(run, A100, fast).step.expected <= training_speed(run, A100, slow).step.expected * (1 + 1e-9)
 
 
+@settings(max_examples=60, deadline=None)
 @given(layout=layouts, length=st.integers(64, 32768), more=st.integers(0, 32768))
 def test_more_tokens_never_take_less_time(layout: Layout, length: int, more: int) -> None:
     short, long = (training(layout=layout, sequence_length=length + extra) for extra in (0, more))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.catalogue.models import models
@@ -82,6 +82,7 @@ def test_cost_is_exact_money_of_the_hours() -> None:
     assert float(expected) == pytest.approx(49.6 * whole.time.expected / 3600)
 
 
+@settings(max_examples=60, deadline=None)
 @given(tokens=st.integers(1, 10**12), more=st.integers(0, 10**12), epochs=st.floats(0.1, 10))
 def test_more_tokens_never_cost_less(tokens: int, more: int, epochs: float) -> None:
     few, many = (
