@@ -19,11 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from tests.bench.other_store import Keys, in_milliseconds, prometheus_store, stored_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENTS = 256
@@ -347,24 +349,32 @@ def repeated(posts: Posts) -> Posts:
 
 def verify(phases: list[tuple[Posts, list[int]]], *, sent: list[int]) -> dict[str, int]:
     """`lost`: rows that were acknowledged and are not there; `duplicated`: rows that are there and nobody sent."""
-    import psycopg
-
-    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
-        stored_gpus = stored(connection, "SELECT gpu_id, (extract(epoch FROM sampled_at) * 1e6)::int8 FROM gpu_sample")
-        stored_hosts = stored(
-            connection, "SELECT instance_id, (extract(epoch FROM sampled_at) * 1e6)::int8 FROM host_sample"
-        )
+    is_other = os.environ.get("TELEMETRY_STORE") == "prometheus"
+    stored_gpus, stored_hosts = stored_keys() if is_other else stored_in_postgresql()
     acked_gpus = {key for posts, acked in phases for number in acked for key in posts.gpu_keys[number]}
     acked_hosts = {posts.host_keys[number] for posts, acked in phases for number in acked}
     sent_gpus = {
         key for (posts, _), count in zip(phases, sent, strict=True) for keys in posts.gpu_keys[:count] for key in keys
     }
     sent_hosts = {key for (posts, _), count in zip(phases, sent, strict=True) for key in posts.host_keys[:count]}
+    if is_other:
+        acked_gpus, acked_hosts, sent_gpus, sent_hosts = map(
+            in_milliseconds, (acked_gpus, acked_hosts, sent_gpus, sent_hosts)
+        )
     return {
         "lost": len(acked_gpus - stored_gpus) + len(acked_hosts - stored_hosts),
         "duplicated": len(stored_gpus - sent_gpus) + len(stored_hosts - sent_hosts),
         "rows": len(stored_gpus) + len(stored_hosts),
     }
+
+
+def stored_in_postgresql() -> tuple[Keys, Keys]:
+    import psycopg
+
+    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+        gpus = stored(connection, "SELECT gpu_id, (extract(epoch FROM sampled_at) * 1e6)::int8 FROM gpu_sample")
+        hosts = stored(connection, "SELECT instance_id, (extract(epoch FROM sampled_at) * 1e6)::int8 FROM host_sample")
+    return gpus, hosts
 
 
 def stored(connection: Any, query: str) -> set[tuple[int, int]]:
@@ -374,8 +384,15 @@ def stored(connection: Any, query: str) -> set[tuple[int, int]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="only the figures, as one line of JSON")
+    parser.add_argument(
+        "--store",
+        choices=("postgresql", "prometheus"),
+        default="postgresql",
+        help="where readings go; the second: a VictoriaMetrics",
+    )
     arguments = parser.parse_args()
-    with servers():
+    store = prometheus_store() if arguments.store == "prometheus" else nullcontext()
+    with servers(), store:
         fleet = make_fleet()
         plain = measure_plain(fleet)
         clear_samples()
