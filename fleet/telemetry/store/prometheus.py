@@ -14,6 +14,7 @@ from fleet.telemetry.rollups.roll import Rolled
 from fleet.telemetry.spans import Span
 from fleet.telemetry.store.base import TOGETHER, Asked
 from fleet.telemetry.store.metrics import BIT, PREFIX
+from fleet.telemetry.store.prometheus_rollups import roll_up
 from fleet.telemetry.store.prometheus_states import state_seconds
 from fleet.telemetry.store.prometheus_writer import PrometheusWriter
 from fleet.telemetry.store.target import Line, query_range
@@ -61,8 +62,7 @@ class PrometheusStore:
         return RAW
 
     def roll_up(self, *, now: datetime, budget_seconds: float | None = None) -> Rolled:
-        """Nothing is kept ready: the store aggregates when it is asked."""
-        return Rolled()
+        return roll_up(self, now=now, budget_seconds=budget_seconds)
 
 
 def in_parts(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -17,6 +17,7 @@ import httpx
 import psycopg
 from django.conf import settings
 
+from fleet.telemetry.ingest import statements as sql
 from fleet.telemetry.ingest.errors import BusyError, RefusalError, UnavailableError
 from fleet.telemetry.store.base import Samples
 from fleet.telemetry.store.metrics import Point, encoded, points_of
@@ -67,7 +68,8 @@ class PrometheusWriter:
         return refused
 
     async def insert(self, connection: psycopg.AsyncConnection[Any], samples: Samples) -> None:
-        """Nothing of them lies in PostgreSQL."""
+        """Only which buckets are late lies in PostgreSQL."""
+        await sql.run(connection, sql.INSERT_LATE_BUCKETS, sql.LATE_BUCKET, samples.late_buckets)
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -1,7 +1,8 @@
 """The messages of Prometheus remote write 1.0 and their encoding (https://prometheus.io/docs/specs/prw/remote_write_spec/).
 
 The descriptors are built here instead of by a compiler: three messages need no generated file. `EncodedWriteRequest` has the same bytes as the
-specification's WriteRequest; its series are encoded beforehand, so that labels, which never change, are encoded once.
+specification's WriteRequest; its series are encoded beforehand, so that a label, which
+is the same in many of them, is encoded once.
 """
 
 from __future__ import annotations
@@ -54,21 +55,21 @@ _Label, _Sample, _TimeSeries, _Request = (
 )
 
 
-@lru_cache(maxsize=200_000)
-def _encoded_labels(labels: Labels) -> bytes:
-    """The specification asks for labels in the order of their names."""
-    encoded: bytes = _TimeSeries(
-        labels=[_Label(name=name, value=value) for name, value in sorted(labels)]
-    ).SerializeToString()
+@lru_cache(maxsize=100_000)
+def _encoded_label(name: str, value: str) -> bytes:
+    encoded: bytes = _TimeSeries(labels=[_Label(name=name, value=value)]).SerializeToString()
     return encoded
 
 
 def encode_series(labels: Labels, points: Iterable[tuple[int, float]]) -> bytes:
-    """points: (milliseconds since the epoch, value), ascending. Two encodings of parts of a message, joined, are one of the whole."""
+    """points: (milliseconds since the epoch, value), ascending. Encodings of parts of a message, joined, are one of the whole.
+
+    The specification asks for labels in the order of their names.
+    """
     samples: bytes = _TimeSeries(
         samples=[_Sample(value=value, timestamp=moment) for moment, value in points]
     ).SerializeToString()
-    return _encoded_labels(labels) + samples
+    return b"".join([*(_encoded_label(name, value) for name, value in sorted(labels)), samples])
 
 
 def encode_request(series: Iterable[bytes]) -> bytes:
