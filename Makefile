@@ -1,9 +1,10 @@
 # `make run` and `make test` need only Python 3.11+ and make; everything else is set up here.
 PYTHON ?= python3
 VENV := .venv
+LAUNCHERS := .venv-launchers
 BIN := $(VENV)/bin
 
-.PHONY: run test lint bench venv lock messages password screenshots
+.PHONY: run test lint bench venv launchers lock messages password screenshots
 
 run: $(VENV)/.runtime
 	@exec $(BIN)/python manage.py up
@@ -23,6 +24,9 @@ bench: $(VENV)/.development
 
 venv: $(VENV)/.development
 
+# Real launchers for the tests of printed scripts: some hundred megabytes, and no part of the product.
+launchers: $(LAUNCHERS)/.ready
+
 $(VENV)/.runtime: requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -30,6 +34,12 @@ $(VENV)/.runtime: requirements.lock
 
 $(VENV)/.development: requirements-dev.lock $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(LAUNCHERS)/.ready: requirements-launchers.txt
+	test -x $(LAUNCHERS)/bin/python || $(PYTHON) -m venv $(LAUNCHERS)
+	$(LAUNCHERS)/bin/python -m pip install --quiet --disable-pip-version-check setuptools wheel -r requirements-launchers.txt
+	DS_BUILD_OPS=0 $(LAUNCHERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation deepspeed==0.19.8
 	@touch $@
 
 # Needs uv; writes no index address into the files.

@@ -163,3 +163,9 @@ def minor_of(version: Version) -> Pair:
 
 def pair_text(pair: Pair) -> str:
     return f"{pair[0]}.{pair[1]}"
+
+
+def driver_text(driver: Version) -> str:
+    """As NVIDIA prints it: 580.65.06, not 580.65.6."""
+    parts = [str(driver.release[0]), *(f"{number:02}" for number in driver.release[1:])]
+    return ".".join(parts)

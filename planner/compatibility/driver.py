@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.catalogue.software import pair_text
+from planner.catalogue.software import driver_text, pair_text
 from planner.compatibility.stacks import Case, Finding
 from planner.reasons import Reason, reason
 
@@ -27,7 +27,7 @@ def check_driver(case: Case) -> Iterator[Finding]:
     wheel = case.wheel
     if wheel is None:
         return
-    values = {"driver": case.machine.driver, "cuda": pair_text(wheel.cuda), "floor": str(wheel.floor)}
+    values = {"driver": case.machine.driver, "cuda": pair_text(wheel.cuda), "floor": driver_text(wheel.floor)}
     needed = case.tables.toolkit_driver(wheel.cuda)
     if case.driver < wheel.floor:
         yield Finding(
@@ -40,7 +40,11 @@ def check_driver(case: Case) -> Iterator[Finding]:
     elif needed and case.driver >= needed:
         yield Finding("driver", "full", Reason("compatibility.driver_full", values))
     else:
-        yield Finding("driver", "minor", Reason("compatibility.driver_minor", {**values, "needed": str(needed or "?")}))
+        yield Finding(
+            "driver",
+            "minor",
+            Reason("compatibility.driver_minor", {**values, "needed": driver_text(needed) if needed else "?"}),
+        )
 
 
 def _driver_fix(case: Case) -> Reason:
@@ -53,7 +57,7 @@ def _driver_fix(case: Case) -> Reason:
             and other.kernels.compiled_for(case.capability)
         ):
             return reason("compatibility.fix.other_tag", tag=other.tag, torch=case.stack.torch or "")
-    return reason("compatibility.fix.newer_driver", driver=str(case.wheel.floor))
+    return reason("compatibility.fix.newer_driver", driver=driver_text(case.wheel.floor))
 
 
 def check_kernels(case: Case) -> Iterator[Finding]:
@@ -98,7 +102,9 @@ def check_ptx(case: Case) -> Iterator[Finding]:
         yield Finding(
             "ptx",
             "refused" if certain else "ptx-risk",
-            reason("compatibility.ptx", driver=case.machine.driver, cuda=pair_text(wheel.cuda), needed=str(needed)),
+            reason(
+                "compatibility.ptx", driver=case.machine.driver, cuda=pair_text(wheel.cuda), needed=driver_text(needed)
+            ),
             symptom="ptx-unsupported-toolchain",
-            fix=reason("compatibility.fix.newer_driver", driver=str(needed)),
+            fix=reason("compatibility.fix.newer_driver", driver=driver_text(needed)),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.catalogue.software import Pair, Release, TorchWheel, pair_text
+from planner.catalogue.software import Pair, Release, TorchWheel, driver_text, pair_text
 from planner.compatibility.stacks import Case, Finding, Level, Step
 from planner.reasons import Reason, reason
 
@@ -91,7 +91,7 @@ def check_own_cuda(case: Case) -> Iterator[Finding]:
         if builds and not running:
             values = {**_values(release), "driver": case.machine.driver, "cuda": pair_text(builds[-1])}
             needed = case.tables.floor(builds[-1])
-            fix = reason("compatibility.fix.newer_driver", driver=str(needed))
+            fix = reason("compatibility.fix.newer_driver", driver=driver_text(needed) if needed else "?")
             yield Finding(
                 "driver",
                 "refused",

@@ -11,10 +11,11 @@ from planner.web.words.choice import ADVICE
 from planner.web.words.compatibility import COMPATIBILITY
 from planner.web.words.guide import GUIDE
 from planner.web.words.host import HOST
+from planner.web.words.launchers import LAUNCHERS
 from planner.web.words.shapes import SHAPES
 from planner.web.words.symptoms import SYMPTOMS
 
-SENTENCES: Mapping[str, str | Promise] = {**ADVICE, **COMPATIBILITY, **GUIDE, **HOST, **SHAPES, **SYMPTOMS}
+SENTENCES: Mapping[str, str | Promise] = {**ADVICE, **COMPATIBILITY, **GUIDE, **HOST, **LAUNCHERS, **SHAPES, **SYMPTOMS}
 
 
 def sentence(said: Reason) -> str:
