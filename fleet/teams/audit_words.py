@@ -35,6 +35,11 @@ ACTIONS: Words = {
     "agent.replaced": _("Agent replaced"),
     "agent.resume": _("Agent resumed"),
     "agent.revoke": _("Agent revoked"),
+    "alert.acknowledge": _("Alert acknowledged"),
+    "alert.escalate": _("Alert escalated"),
+    "alert.resolve": _("Note put away"),
+    "alert.snooze": _("Alert snoozed"),
+    "alert.wake": _("Alert woken"),
     "enrolment_token.create": _("Enrolment token made"),
     "enrolment_token.revoke": _("Enrolment token revoked"),
     "hold.place": _("Machine held"),
@@ -77,14 +82,18 @@ ACTIONS: Words = {
     "team.update": _("Team changed"),
     "token.create": _("API token made"),
     "token.revoke": _("API token revoked"),
+    "window.add": _("Maintenance planned"),
+    "window.cancel": _("Maintenance called off"),
 }
 FIELDS: Words = {
+    "about": _("about"),
     "conflict": _("conflict"),
     "currency": _("currency"),
     "email": _("e-mail"),
     "enabled": _("is read"),
     "ended": _("sessions ended"),
     "expires_at": _("ends"),
+    "for_seconds": _("for at least"),
     "first_name": _("first name"),
     "found": _("found"),
     "gone": _("gone"),
@@ -114,11 +123,14 @@ FIELDS: Words = {
     "region": _("place"),
     "role": _("role"),
     "scope": _("may"),
+    "severity": _("severity"),
+    "starts_at": _("from"),
     "slug": _("address"),
     "ssh": _("SSH address"),
     "state": _("state"),
     "storage_price_per_hour": _("disks per hour"),
     "tenancy": _("shared with others"),
+    "thresholds": _("thresholds"),
     "time_zone": _("time zone"),
     "token_changed": _("new token"),
     "until": _("until"),
@@ -133,19 +145,22 @@ VIAS: Words = {
 }
 TARGETS: Words = {
     "APIToken": _("API token"),
+    "Alert": _("alert"),
     "EnrolmentToken": _("enrolment token"),
     "Instance": _("machine"),
     "Invitation": _("invitation"),
+    "MaintenanceWindow": _("maintenance window"),
     "Project": _("project"),
     "ProviderAccount": _("provider account"),
+    "Rule": _("alert rule"),
     "Team": _("team"),
     "User": pgettext_lazy("audit", "person"),
 }
 # Words for the values of a field. Packages above this one add theirs where they register.
 VALUES: dict[str, Words] = {"role": dict(Role.choices), "scope": dict(Scope.choices)}
-MOMENTS = frozenset({"until", "expires_at"})
+MOMENTS = frozenset({"until", "expires_at", "starts_at"})
 PRICES = frozenset({"price_per_hour", "storage_price_per_hour"})
-SECONDS = frozenset({"interval_seconds", "poll_interval_seconds"})
+SECONDS = frozenset({"for_seconds", "interval_seconds", "poll_interval_seconds"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,161 @@
+"""The families of trouble that alerts are named by. Every slice registers its own; words are made in the reader's language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """`title` follows the name of the subject ("train-01 went quiet"); `remedy` says what to do.
+
+    quietable: False where a maintenance window must not keep it quiet, because money is at stake.
+    """
+
+    name: str
+    title: Text
+    remedy: Text
+    quietable: bool = True
+
+
+_causes: dict[str, Cause] = {}
+
+
+def register_cause(cause: Cause) -> Cause:
+    if cause.name in _causes:
+        raise ValueError(f"The cause {cause.name!r} is registered already")
+    _causes[cause.name] = cause
+    return cause
+
+
+def cause_of(name: str) -> Cause:
+    """A cause of its own name where an earlier release raised it and nobody knows it now."""
+    return _causes.get(name) or Cause(name, name.replace(".", " ").replace("_", " "), "")
+
+
+def all_causes() -> list[Cause]:
+    return list(_causes.values())
+
+
+for _cause in (
+    Cause(
+        "machine.unreachable",
+        _("went quiet"),
+        _(
+            "Look at the machine in the provider's console. If it runs, reach it by SSH and look at "
+            "“systemctl status rackrent-agent” and at its way out to this dashboard; if it does not answer, restart it."
+        ),
+    ),
+    Cause(
+        "provider.outage",
+        _("is out of reach"),
+        _(
+            "Look at the provider's status page before you touch machines. They stay listed here and are billed as before."
+        ),
+    ),
+    Cause(
+        "network.outage",
+        _("is not heard from anywhere"),
+        _(
+            "Machines of several providers went quiet together: look at this dashboard's own network, its web process and "
+            "its certificate before the machines."
+        ),
+    ),
+    Cause(
+        "gpu.driver",
+        _("has a driver that does not answer"),
+        _(
+            "Save what can be saved, stop the processes on the GPUs, and restart the machine; a hung driver seldom comes back by itself."
+        ),
+    ),
+    Cause(
+        "gpu.lost",
+        _("lost a GPU"),
+        _(
+            "Restart the machine. If the GPU does not come back, ask the provider for another machine: you pay for a card that you do not have."
+        ),
+    ),
+    Cause(
+        "gpu.fault",
+        _("has a faulty GPU"),
+        _(
+            "Write a checkpoint, move the work to another machine, and hand this one to the provider with the evidence below."
+        ),
+    ),
+    Cause(
+        "gpu.application",
+        _("has a program that fails on a GPU"),
+        _("Look into the log of the program at that time; the GPU itself is most likely sound."),
+    ),
+    Cause(
+        "gpu.throttled",
+        _("runs its GPUs slower than it could"),
+        _(
+            "Report it to the provider: cooling and power are theirs. Until then a lower power limit keeps clocks steady."
+        ),
+    ),
+    Cause(
+        "memory.full",
+        _("is almost out of memory"),
+        _("A smaller batch, a shorter context or activation checkpointing frees memory; the Planner says how much."),
+    ),
+    Cause(
+        "disk.full",
+        _("is almost out of disk"),
+        _("Delete old checkpoints and caches, or enlarge the disk before the next checkpoint is written."),
+    ),
+    Cause(
+        "work.stalled",
+        _("makes no progress"),
+        _(
+            "Look at the log of every rank: most often one waits in a collective for another that is gone. Restart the job from its last checkpoint."
+        ),
+    ),
+    Cause(
+        "work.starved",
+        _("waits for data"),
+        _("Copy the data to the local disk, use more loader workers, or larger files; the GPUs could do more."),
+    ),
+    Cause(
+        "agent.trouble",
+        _("has an agent that needs attention"),
+        _("Run the install line of Settings, Agents again on the machine: it updates the agent and keeps its history."),
+    ),
+    Cause(
+        "account.poll",
+        _("cannot be read"),
+        _(
+            "Verify the account under Settings, Providers. Until it is read again, its machines and prices here grow old."
+        ),
+    ),
+    Cause(
+        "machine.price",
+        _("costs something else now"),
+        _("Compare the price at the provider, and whether the machine is still worth it."),
+        quietable=False,
+    ),
+    Cause(
+        "machine.unmanaged",
+        _("runs machines that nobody registered"),
+        _("Register them, or stop them at the provider if nobody needs them: they are billed either way."),
+        quietable=False,
+    ),
+    Cause(
+        "machine.lease",
+        _("comes to the end of its lease"),
+        _("Extend the lease, or copy what you need off the machine before it ends."),
+        quietable=False,
+    ),
+    Cause(
+        "rackrent.trouble",
+        _("Rackrent itself has trouble"),
+        _("Look at /healthz and at the log of the process that is named below; while it lasts, alerts may come late."),
+        quietable=False,
+    ),
+):
+    register_cause(_cause)

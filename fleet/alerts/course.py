@@ -1,0 +1,215 @@
+"""The course of one alert in memory: what findings, evidence and time make of it, and the events that come of that.
+
+        finding           worse, more             evidence that lasts
+    ──────────────► open ─────────────► open ──────────────────────► closed
+                     ▲                                                  │ finding within REOPEN_WITHIN
+                     └──────────────────────────────────────────────────┘ the third time: flapping
+
+Nothing here reads or writes the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from fleet.alerts.causes import cause_of
+from fleet.alerts.findings import RANKS, Finding, Part, at_stake, worst
+from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, MaintenanceWindow, Quiet, Signal
+from fleet.alerts.windows import covering
+
+Kind = AlertEventKind
+# An alert that comes back so soon is the same alert.
+REOPEN_WITHIN = timedelta(hours=1)
+# From so many comings back within that time it comes and goes: it stays open until it has been quiet for FLAP_QUIET.
+FLAPS_AFTER = 3
+FLAP_QUIET = timedelta(minutes=30)
+NO_TIME = timedelta(0)
+
+_ACTS = frozenset({Kind.ACKNOWLEDGED, Kind.SNOOZED, Kind.ESCALATED})
+# Quiet while somebody works on it.
+_REPEATS = frozenset({Kind.SIGNAL, Kind.IMPROVED, Kind.REMINDED})
+# Quiet while it comes and goes.
+_COMINGS = frozenset({Kind.REOPENED, Kind.SIGNAL, Kind.IMPROVED})
+
+
+@dataclass
+class Course:
+    """One alert with its open signals. `came`: kinds of signals that were not there before; `begins`: opened or opened again."""
+
+    alert: Alert
+    windows: Sequence[MaintenanceWindow] = ()
+    signals: dict[Part, Signal] = field(default_factory=dict)
+    begins: bool = False
+    came: list[Part] = field(default_factory=list)
+    why: str = ""
+    new_signals: list[Signal] = field(default_factory=list)
+    changed_signals: dict[Part, Signal] = field(default_factory=dict)
+    events: list[AlertEvent] = field(default_factory=list)
+    changed: bool = False
+
+    def take(self, finding: Finding, now: datetime) -> None:
+        """A finding that fires: its signal opens, or is brought up to date."""
+        signal = self.signals.get(finding.part)
+        if signal is None:
+            self._open_signal(finding, now)
+        elif _update(signal, finding):
+            self.changed_signals[finding.part] = signal
+            self.changed = True
+
+    def release(self, part: Part, now: datetime, *, lasting: timedelta = NO_TIME, why: str = "evidence") -> None:
+        """Evidence that one signal is over. It is cleared when the evidence has lasted; an alert that flaps wants more of it."""
+        signal = self.signals.get(part)
+        if signal is None:
+            return
+        if signal.clear_since is None:
+            signal.clear_since = now
+            self.changed_signals[part] = signal
+        lasting = max(lasting, FLAP_QUIET) if self.alert.flapping and why == "evidence" else lasting
+        if now - signal.clear_since >= lasting:
+            signal.cleared_at = now
+            self.changed_signals[part] = self.signals.pop(part)
+            self.changed = True
+            self.why = why
+
+    def settle(self, now: datetime) -> None:
+        """After all that was taken and released: what it comes to, and whom to tell what. Does nothing where nothing changed."""
+        if not self.changed or not self.alert.is_open:
+            return
+        if not self.signals:
+            self._close(now)
+            return
+        severity = worst(signal.severity for signal in self.signals.values())
+        was, self.alert.severity = self.alert.severity, severity
+        self._weigh(now)
+        if self.begins:
+            self._begin(now)
+        elif RANKS[severity] > RANKS[was]:
+            self._worsen(now, was)
+        elif RANKS[severity] < RANKS[was]:
+            self.note(Kind.IMPROVED, now, was=was)
+        elif self.came:
+            self._grow(now)
+
+    def note(self, kind: AlertEventKind, now: datetime, **values: Any) -> AlertEvent:
+        """An event as of now. The alert knows afterwards when somebody was last told."""
+        event = AlertEvent(
+            alert=self.alert, at=now, kind=kind, severity=self.alert.severity, quiet=self._quiet(kind), values=values
+        )
+        if event.quiet == Quiet.NO and kind not in _ACTS:
+            self.alert.announced_at = self.alert.announced_at or now
+            self.alert.reminded_at = now
+        self.alert.changed_at = now
+        self.events.append(event)
+        self.changed = True
+        return event
+
+    def is_covered(self) -> bool:
+        """Whether a maintenance window keeps it quiet now."""
+        return cause_of(self.alert.cause).quietable and covering(self.windows, self.alert) is not None
+
+    def wake(self, now: datetime, why: str) -> AlertEvent:
+        alert = self.alert
+        alert.snoozed_at = alert.snoozed_until = alert.snoozed_by = None
+        alert.snoozed_at_severity = ""
+        return self.note(Kind.WOKE, now, why=why)
+
+    def _open_signal(self, finding: Finding, now: datetime) -> None:
+        signal = Signal(alert=self.alert, kind=finding.kind, detail=finding.detail, since=finding.since or now)
+        _update(signal, finding)
+        self.signals[finding.part] = signal
+        self.new_signals.append(signal)
+        self.came.append(finding.part)
+        self.changed = True
+
+    def _begin(self, now: datetime) -> None:
+        alert = self.alert
+        if not alert.reopened:
+            self.note(Kind.OPENED, now)
+        elif alert.reopened >= FLAPS_AFTER and not alert.flapping:
+            alert.flapping = True
+            self.note(Kind.FLAPPING, now, times=alert.reopened)
+        else:
+            self.note(Kind.REOPENED, now, times=alert.reopened)
+
+    def _worsen(self, now: datetime, was: str) -> None:
+        alert = self.alert
+        if alert.is_snoozed and RANKS[alert.severity] > RANKS[alert.snoozed_at_severity]:
+            self.wake(now, "worse")
+            return
+        # Whoever said that they work on it meant less than this.
+        alert.acknowledged_at = alert.acknowledged_by = None
+        alert.acknowledged_note = ""
+        self.note(Kind.WORSENED, now, was=was)
+
+    def _grow(self, now: datetime) -> None:
+        kinds = sorted({kind for kind, _detail in self.came})
+        known = {kind for kind, detail in self.signals if (kind, detail) not in self.came}
+        if self.alert.is_snoozed and set(kinds) - known:
+            self.wake(now, "signal")
+        else:
+            self.note(Kind.SIGNAL, now, kinds=kinds, count=len(self.came))
+
+    def _close(self, now: datetime) -> None:
+        alert = self.alert
+        alert.closed_at, alert.closed_why = now, self.why
+        self.note(Kind.RESOLVED, now, why=self.why)
+        alert.flapping = False
+        alert.snoozed_at = alert.snoozed_until = alert.snoozed_by = None
+
+    def _weigh(self, now: datetime) -> None:
+        """Evidence and money, by the signals that are open."""
+        signals = list(self.signals.values())
+        first = max(signals, key=lambda signal: (RANKS[signal.severity], -signal.since.timestamp()))
+        self.alert.evidence = {
+            "kind": first.kind,
+            "detail": first.detail,
+            "values": first.values,
+            "signals": len(signals),
+            "scopes": len({signal.scope for signal in signals}),
+        }
+        self.alert.since = min(self.alert.since, *(signal.since for signal in signals))
+        self._price(now, at_stake((signal.scope, signal.price_per_hour) for signal in signals), signals)
+
+    def _price(self, now: datetime, price: Decimal | None, signals: Sequence[Signal]) -> None:
+        """A price that changes counts from now on; what was spent until then stays."""
+        alert = self.alert
+        if price == alert.price_per_hour and alert.priced_from is not None:
+            return
+        if alert.price_per_hour is not None:
+            alert.money_before = alert.money_so_far(now) or Decimal(0)
+        alert.priced_from = now if alert.priced_from is not None else alert.since
+        alert.price_per_hour = price
+        alert.currency = next((signal.currency for signal in signals if signal.currency), alert.currency)
+
+    def _quiet(self, kind: AlertEventKind) -> Quiet:
+        alert = self.alert
+        if kind in _ACTS:
+            return Quiet.NO
+        unheard = kind == Kind.RESOLVED and alert.announced_at is None
+        if unheard or self.is_covered():
+            return Quiet.MAINTENANCE
+        if alert.snoozed_at is not None and kind != Kind.WOKE:
+            return Quiet.SNOOZED
+        if alert.acknowledged_at is not None and kind in _REPEATS:
+            return Quiet.ACKNOWLEDGED
+        return Quiet.FLAPPING if alert.flapping and kind in _COMINGS else Quiet.NO
+
+
+def _update(signal: Signal, finding: Finding) -> bool:
+    """Whether anything of it is not as it was."""
+    told = {
+        "severity": finding.severity,
+        "scope": finding.scope,
+        "price_per_hour": finding.price_per_hour,
+        "currency": finding.currency,
+        "values": finding.values,
+        "clear_since": None,
+    }
+    changed = [name for name, value in told.items() if getattr(signal, name) != value]
+    for name in changed:
+        setattr(signal, name, told[name])
+    return bool(changed)
