@@ -8,6 +8,7 @@ over the same time: CPU from /proc/PID/stat, memory as the sum of proportional s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -21,13 +22,16 @@ from typing import Any
 
 from agent.own_use import cpu_seconds, proportional_bytes
 from tests.agent.certificates import write_certificate
+from tests.agent.engine_pages import histogram, vllm
 from tests.agent.stub_dashboard import StubDashboard
 from tests.fakes.nvml.compiled import CompiledNvml
+from tests.fakes.serving_engine import running_engine
 from tests.programs import needs
 
 REPOSITORY = Path(__file__).parents[2]
 INTERVAL_SECONDS = 5
 WARM_UP_SECONDS = 40.0
+EDGES = [*(str(edge / 10) for edge in range(20)), "+Inf"]
 CPU_LIMIT_PERCENT, MEMORY_LIMIT_MIB = 0.5, 35.0
 
 
@@ -70,14 +74,32 @@ def main() -> int:
     other = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
     parser.add_argument("--python", default=other, help="the interpreter that runs the agent (default: %(default)s)")
     parser.add_argument("--port", type=int, default=22910, help="for node_exporter, on loopback")
+    parser.add_argument("--engine", action="store_true", help="with a serving engine of eight models to read, too")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="rackrent-bench-agent-") as directory:
+    with tempfile.TemporaryDirectory(prefix="rackrent-bench-agent-") as directory, contextlib.ExitStack() as around:
+        if options.engine:
+            around.enter_context(running_engine(Path(directory), engine_pages()))
         figures = measure(Path(directory), options.seconds, options.python, options.port)
     for name, value in figures.items():
         sys.stderr.write(f"{name:32} {value}\n")
     if options.json:
         sys.stdout.write(json.dumps(figures) + "\n")
     return 0
+
+
+def engine_pages() -> list[str]:
+    """As many pages as a run reads, each of the size that vLLM with eight models has: some 120 kB."""
+    rest = "".join(
+        histogram(f"vllm:request_{name}", f'engine="0",model_name="org/{name % 8}"', dict.fromkeys(EDGES, 20.0), 3.0)
+        for name in range(60)
+    )
+    return [
+        "".join(
+            vllm(model=f"org/model-{model}", stopped=100.0 + turn, generated=20_000.0 + 90 * turn) for model in range(8)
+        )
+        + rest
+        for turn in range(60)
+    ]
 
 
 def measure(directory: Path, seconds: float, python: str, port: int) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,52 +12,17 @@ from fleet.telemetry.models import Agent
 from fleet.telemetry.serving.models import ServingLatest, ServingRollupHour, ServingSample
 from tests.agent.engine_pages import vllm
 from tests.contracts.test_agent_ingest import Machine, address, machine, token, wait_until
+from tests.fakes.serving_engine import running_engine
 
 __all__ = ["address", "machine", "token"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What stands for vLLM: it answers with a page whose counters have gone on each time.
-ENGINE = """
-import http.server, sys
-
-pages = sys.stdin.read().split("---")
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        page = pages.pop(0) if len(pages) > 1 else pages[0]
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(page.encode())
-
-    def log_message(self, *_):
-        pass
-
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1])), Handler).serve_forever()
-"""
-
 
 @pytest.fixture
 def engine_port(tmp_path: Path) -> Iterator[int]:
-    """The port of a process that is called as vLLM is."""
-    program = tmp_path / "vllm"
-    program.write_text(ENGINE)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
-    words = [sys.executable, str(program), "serve", "org/llama", "--port", str(port)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        process.stdin.write(
-            vllm(stopped=100) + "---" + vllm(stopped=118, aborted=2, prompt=56_000, ttft=(70, 108, 120))
-        )
-        process.stdin.close()
-        wait_until(lambda: _listens(port))
+    pages = [vllm(stopped=100), vllm(stopped=118, aborted=2, prompt=56_000, ttft=(70, 108, 120))]
+    with running_engine(tmp_path, pages) as port:
         yield port
-        process.terminate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_an_engines_requests_reach_the_page_of_its_machine(
