@@ -95,7 +95,7 @@ def test_a_split_has_a_line_a_part_and_power_that_adds_up(alice, as_user, usage_
     assert "0.68 kW on average" in text_of(page)
     assert "GPU-hours by GPU model" in text_of(page)
     # Small charts share the legend of the large one.
-    assert page.content.decode().count('<h3>') == 2
+    assert page.content.decode().count("<h3>") == 2
 
 
 def test_parts_are_called_what_people_call_them(alice, as_user, usage_of, project):
