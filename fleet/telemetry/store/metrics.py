@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from operator import or_
 from typing import Any
 
 from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS
 from fleet.telemetry.rollups.columns import BITS
 from fleet.telemetry.state_codes import STATES_BY_CODE
-from fleet.telemetry.store.remote_write import Labels, encode_series
+from fleet.telemetry.store.remote_write import Label, encode_series
 
 PREFIX = "rackrent"
 STATE, BIT = "state", "throttle_bit"
@@ -51,32 +54,39 @@ def _ms(row: tuple[Any, ...]) -> int:
     return round(seconds * 1000)
 
 
-def encoded(points: Sequence[Point]) -> list[bytes]:
+def encoded(points: Iterable[Point]) -> list[bytes]:
     """The series of these points, encoded; each series' samples ascend."""
-    series: dict[tuple[int, int | None, str, str], list[tuple[int, float]]] = {}
-    for point in points:
-        for name, mark, value in _readings(point):
-            series.setdefault((point.machine_id, point.gpu_id, name, mark), []).append((point.moment, value))
-    return [encode_series(_labels(*key), sorted(samples)) for key, samples in series.items()]
+    ordered = sorted(points, key=lambda point: (point.gpu_id is None, point.machine_id, point.gpu_id, point.moment))
+    owners = groupby(ordered, key=lambda point: (point.machine_id, point.gpu_id))
+    return [series for owner, group in owners for series in _series_of(*owner, list(group))]
 
 
-def _readings(point: Point) -> Iterator[tuple[str, str, float]]:
-    """(reading, which state or bit, value)"""
-    columns = HOST_COLUMNS if point.gpu_id is None else GPU_COLUMNS
-    for name, value in zip(columns, point.row[_READINGS_FROM:], strict=True):
-        if value is not None:
-            yield name, "", float(value)
-            if name == BITS:
-                yield from ((BIT, str(bit), 1.0) for bit in range(MAX_BIT + 1) if value >> bit & 1)
-    if point.gpu_id is not None and (code := point.row[2]) is not None:
-        yield STATE, STATES_BY_CODE[code].value, float(code)
-
-
-def _labels(machine_id: int, gpu_id: int | None, name: str, mark: str) -> Labels:
-    kind = "host" if gpu_id is None else "gpu"
-    labels = [("__name__", f"{PREFIX}_{kind}_{name}"), ("machine", str(machine_id)), ("reading", name)]
+def _series_of(machine_id: int, gpu_id: int | None, points: Sequence[Point]) -> Iterator[bytes]:
+    """Column by column: putting each of a group's fifty thousand values where it belongs would cost as much as encoding it."""
+    kind, columns = ("host", HOST_COLUMNS) if gpu_id is None else ("gpu", GPU_COLUMNS)
+    owner = [*([("gpu", str(gpu_id))] if gpu_id is not None else ()), ("machine", str(machine_id))]
+    moments = [point.moment for point in points]
+    values = zip(*(point.row[_READINGS_FROM:] for point in points), strict=True)
+    for name, column in zip(columns, values, strict=True):
+        known = [pair for pair in zip(moments, column, strict=True) if pair[1] is not None]
+        if known:
+            yield encode_series([("__name__", f"{PREFIX}_{kind}_{name}"), *owner, ("reading", name)], known)
+        if name == BITS:
+            yield from _bits_of(owner, known)
     if gpu_id is not None:
-        labels.append(("gpu", str(gpu_id)))
-    if mark:
-        labels.append(("state" if name == STATE else "bit", mark))
-    return tuple(labels)
+        yield from _states_of(owner, [(point.moment, point.row[2]) for point in points if point.row[2] is not None])
+
+
+def _bits_of(owner: Sequence[Label], known: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    every = reduce(or_, (mask for _, mask in known), 0)
+    for bit in range(MAX_BIT + 1):
+        if every >> bit & 1:
+            labels = [("__name__", f"{PREFIX}_gpu_{BIT}"), ("bit", str(bit)), *owner, ("reading", BIT)]
+            yield encode_series(labels, [(moment, 1.0) for moment, mask in known if mask >> bit & 1])
+
+
+def _states_of(owner: Sequence[Label], codes: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    for code in sorted({code for _, code in codes}):
+        state = STATES_BY_CODE[code].value
+        labels = [("__name__", f"{PREFIX}_gpu_{STATE}"), *owner, ("reading", STATE), ("state", state)]
+        yield encode_series(labels, [pair for pair in codes if pair[1] == code])

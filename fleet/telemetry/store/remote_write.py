@@ -19,7 +19,7 @@ HEADERS = {
     "Content-Encoding": "snappy",
     "X-Prometheus-Remote-Write-Version": "0.1.0",
 }
-Labels = tuple[tuple[str, str], ...]
+Label = tuple[str, str]
 _PACKAGE = "prometheus"
 _Field = descriptor_pb2.FieldDescriptorProto
 # name -> (field, number, type, repeated, message type)
@@ -61,15 +61,15 @@ def _encoded_label(name: str, value: str) -> bytes:
     return encoded
 
 
-def encode_series(labels: Labels, points: Iterable[tuple[int, float]]) -> bytes:
-    """points: (milliseconds since the epoch, value), ascending. Encodings of parts of a message, joined, are one of the whole.
+def encode_series(labels: Iterable[Label], points: Iterable[tuple[int, float]]) -> bytes:
+    """labels: in the order of their names, as the specification asks. points: (milliseconds since the epoch, value), ascending.
 
-    The specification asks for labels in the order of their names.
+    Encodings of parts of a message, joined, are one of the whole.
     """
     samples: bytes = _TimeSeries(
         samples=[_Sample(value=value, timestamp=moment) for moment, value in points]
     ).SerializeToString()
-    return b"".join([*(_encoded_label(name, value) for name, value in sorted(labels)), samples])
+    return b"".join([*[_encoded_label(name, value) for name, value in labels], samples])
 
 
 def encode_request(series: Iterable[bytes]) -> bytes:
