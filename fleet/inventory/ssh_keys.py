@@ -18,6 +18,8 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import Team
 
 MAX_KEY_LENGTH = 16_384
+_HAS_PASSPHRASE = _("This key has a passphrase, which nobody could type here: paste one without.")
+_NO_KEY = _("This is no private key. It begins with -----BEGIN OPENSSH PRIVATE KEY-----.")
 
 
 class SshKeyError(ValueError):
@@ -54,14 +56,10 @@ def _read_private(text: str) -> asyncssh.SSHKey:
         raise SshKeyError("private_key", _("This is too long for a key."))
     try:
         return asyncssh.import_private_key(text.strip() + "\n")
-    except asyncssh.KeyEncryptionError:
-        raise SshKeyError(
-            "private_key", _("This key has a passphrase, which nobody could type here: paste one without.")
-        ) from None
-    except asyncssh.KeyImportError:
-        raise SshKeyError(
-            "private_key", _("This is no private key. It begins with -----BEGIN OPENSSH PRIVATE KEY-----.")
-        ) from None
+    except (asyncssh.KeyEncryptionError, asyncssh.KeyImportError) as error:
+        # The library tells the two apart by class for some forms of keys, for others only by its words.
+        locked = isinstance(error, asyncssh.KeyEncryptionError) or "passphrase" in str(error).lower()
+        raise SshKeyError("private_key", _HAS_PASSPHRASE if locked else _NO_KEY) from None
 
 
 def private_keys(team_ids: Iterable[int]) -> dict[int, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import asyncssh
 import pytest
 from django.test import Client
@@ -14,6 +16,7 @@ from fleet.teams.audit import Actor
 from fleet.teams.models import AuditEntry, Scope
 from fleet.telemetry.models import ScrapeTarget
 from fleet.telemetry.tasks import scrape_shard
+from tests.programs import needs
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +96,13 @@ class TestTheTeamsKey:
         assert answer.status_code == 422
         assert says in answer.text
         assert not SshKey.objects.exists()
+
+    def test_openssh_s_own_key_with_a_passphrase_is_told_apart(self, bob, as_user, tmp_path):
+        file = tmp_path / "key"
+        words = [needs("ssh-keygen"), "-q", "-t", "ed25519", "-N", "some words", "-f", str(file)]
+        subprocess.run(words, check=True)
+        answer = as_user(bob).post(f"{PAGE}paste/", {"private_key": file.read_text()})
+        assert (answer.status_code, "has a passphrase" in answer.text) == (422, True)
 
     def test_it_is_encrypted_anew_with_the_others(self, acme, settings):
         from cryptography.fernet import Fernet
