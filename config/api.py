@@ -17,6 +17,7 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from fleet.inventory.api import accounts, machines, records
+from fleet.pages.plan_api import PlanView
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples, serving, targets, usage
@@ -94,6 +95,7 @@ SINGLE_VIEWS = {
     "samples/serving": "api-serving-samples",
     "usage": "api-usage",
     "metrics": "api-metrics",
+    "plan": "api-plan",
     "schema": "api-schema",
     "docs": "api-docs",
 }
@@ -106,6 +108,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("samples/serving/", serving.ServingSeriesView.as_view(), name="api-serving-samples"),
     path("usage/", usage.UsageView.as_view(), name="api-usage"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
+    path("plan/", PlanView.as_view(), name="api-plan"),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     path("docs/", DocsView.as_view(), name="api-docs"),
     path("", include(router.urls)),

@@ -321,6 +321,7 @@ SPECTACULAR_SETTINGS = {
         "Market": "fleet.inventory.api.machines.MARKETS",
         "Tenancy": "fleet.inventory.api.machines.TENANCIES",
         "GpuState": "fleet.telemetry.api.latest.GPU_STATES",
+        "CatalogueGpu": "planner.web.inputs.GPU_CHOICES",
         "ScrapeKind": "fleet.telemetry.models.ScrapeKind",
         "HoldKind": "fleet.inventory.models.HoldKind",
         "Role": "fleet.teams.models.Role",

@@ -29,6 +29,8 @@ class ApiView(APIView):
     required_role: ClassVar[Role] = Role.VIEWER
     # Names of the query parameters it takes; any other is refused.
     known_parameters: ClassVar[Collection[str]] = ()
+    # Whether its POST only asks, so that a viewer may send it.
+    changes_nothing: ClassVar[bool] = False
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         # Times are read and written in UTC here, whatever zone a person's pages are shown in.

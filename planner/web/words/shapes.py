@@ -27,4 +27,15 @@ SHAPES: Mapping[str, str | Promise] = {
         "%(field)s %(value)s cannot be divided by %(by)s %(by_value)s: correct one of them, or add head_dim."
     ),
     "shape.no_divisor": _("%(field)s %(value)s does not divide %(of)s %(of_value)s: correct one of them."),
+    "shape.unknown_part": _("“%(value)s” is no part of a shape. Write name=value with commas between, of %(known)s."),
+    "shape.bad_name": _("%(field)s may hold letters, digits, spaces, dots, dashes and underscores, 80 at most."),
+    "shape.not_one_of": _("%(field)s is %(value)s: it has to be one of %(known)s."),
+    "shape.not_group": _(
+        "%(field)s is %(value)s: it has to be whole numbers as in %(form)s, the first %(least)s of them at least."
+    ),
+    "shape.bad_experts": _(
+        "%(field)s is %(value)s: of the experts at least one and at most all are active, and each has an intermediate size."
+    ),
+    "shape.bad_latent": _("%(field)s is %(value)s: only the first number, the query's rank, may be 0."),
+    "shape.bad_sliding": _("%(field)s is %(value)s: the window has to be 1 token or more."),
 }
