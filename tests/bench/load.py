@@ -73,6 +73,8 @@ class Load:
         self._under_way = 0
         self._result = Result()
         self._ends_at = 0.0
+        # In epoch seconds, of the request that was due first.
+        self.began_at = 0.0
         self._drained = asyncio.Event()
 
     async def closed_loop(self, seconds: float) -> Result:
@@ -88,7 +90,7 @@ class Load:
         """Requests fall due at an even rate, whether or not answers come; a latency counts from when its request was due."""
         connections = await self._connect(self._release)
         self._idle.extend(connections)
-        started = time.perf_counter()
+        started, self.began_at = time.perf_counter(), time.time()
         for step in range(int(per_second * seconds)):
             due = started + step / per_second
             wait = due - time.perf_counter()
