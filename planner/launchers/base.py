@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -189,6 +190,7 @@ def first_reason(rules: Iterable[tuple[bool, Reason]]) -> Reason | None:
     return next((why for broken, why in rules if broken), None)
 
 
+@cache
 def script(name: str) -> File:
     """A script of planner/launchers/scripts, as it is."""
     return File(name, (SCRIPTS / name).read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from planner.launchers.base import (
     options,
     script,
 )
-from planner.launchers.training import learning_rate, lora_of, module_names
+from planner.launchers.training import learning_rate, lora_of, module_names, rules_of_memory
 from planner.reasons import Reason, reason
 
 CONFIG = "plugin.json"
@@ -40,7 +40,7 @@ def unfit(order: Order) -> Reason | None:
         (run.compute_dtype == "fp8", reason("launch.unfit.fp8")),
         (layout.virtual_pipeline > 1, reason("launch.unfit.virtual_pipeline")),
     ]
-    return first_reason(rules)
+    return first_reason([*rules, *rules_of_memory(run, chunked=False)])
 
 
 def plugin(order: TrainingOrder) -> dict[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from packaging.version import Version
 
 from planner.catalogue.software import driver_text, pair_text
@@ -51,11 +53,15 @@ def stack_for(launcher: Launcher, order: Order) -> Solution | None:
     driver = likely_driver(order.place)
     if driver is None:
         return None
-    frameworks = [*launcher.frameworks(order)]
-    if isinstance(order, TrainingOrder) and needs_bitsandbytes(order):
-        frameworks.append("bitsandbytes")
+    bits = ("bitsandbytes",) if isinstance(order, TrainingOrder) and needs_bitsandbytes(order) else ()
     machine = Machine(order.place.gpu, driver, gpus=order.place.gpus_per_node)
-    return solve_stack(machine, frameworks, Needs(dtype=order.run.compute_dtype), python=None)
+    return _solved(machine, (*launcher.frameworks(order), *bits), Needs(dtype=order.run.compute_dtype))
+
+
+# A page asks for the same few stacks again and again, eleven at a time.
+@lru_cache(maxsize=512)
+def _solved(machine: Machine, frameworks: tuple[str, ...], needs: Needs) -> Solution | None:
+    return solve_stack(machine, frameworks, needs)
 
 
 def install_script(launcher: Launcher, order: Order) -> File | None:

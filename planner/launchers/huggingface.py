@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from planner.launchers.base import (
     Artefact,
@@ -13,6 +14,7 @@ from planner.launchers.base import (
     Order,
     TrainingOrder,
     command_text,
+    first_reason,
     options,
     script,
 )
@@ -33,14 +35,16 @@ DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
 def unfit(order: Order) -> Reason | None:
-    if why := unfit_for_torchrun(order):
+    if not isinstance(order, TrainingOrder):
+        return reason("launch.unfit.training_only")
+    # TRL moves activations to the machine's memory, which our own scripts don't.
+    if why := unfit_for_torchrun(replace(order, run=replace(order.run, activation_offload=False))):
         return why
-    assert isinstance(order, TrainingOrder)
-    if order.run.layout.zero_stage == 1:
-        return reason("launch.unfit.zero_1")
-    if order.run.optimizer not in OPTIMIZERS:
-        return reason("launch.unfit.optimizer", optimizer=order.run.optimizer)
-    return None
+    rules = [
+        (order.run.layout.zero_stage == 1, reason("launch.unfit.zero_1")),
+        (order.run.optimizer not in OPTIMIZERS, reason("launch.unfit.optimizer", optimizer=order.run.optimizer)),
+    ]
+    return first_reason(rules)
 
 
 def fsdp_config(run: TrainingRun) -> dict[str, object]:

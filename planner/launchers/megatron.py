@@ -19,7 +19,7 @@ from planner.launchers.base import (
     script,
 )
 from planner.launchers.torchrun import torchrun_words
-from planner.launchers.training import learning_rate
+from planner.launchers.training import learning_rate, rules_of_memory
 from planner.reasons import Reason, reason
 from planner.runs import Checkpointing, TrainingRun
 from planner.shapes import Experts, LatentAttention, ModelShape
@@ -44,7 +44,7 @@ def unfit(order: Order) -> Reason | None:
         (run.parameter_offload, reason("launch.unfit.parameter_offload")),
         (run.compute_dtype == "fp32", reason("launch.unfit.dtype", dtype=run.compute_dtype)),
     ]
-    return first_reason(rules)
+    return first_reason([*rules, *rules_of_memory(run, chunked=True)])
 
 
 def model_options(shape: ModelShape) -> list[Option]:

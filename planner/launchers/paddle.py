@@ -16,7 +16,7 @@ from planner.launchers.base import (
     options,
     script,
 )
-from planner.launchers.training import learning_rate, lora_of, module_names
+from planner.launchers.training import learning_rate, lora_of, module_names, rules_of_memory
 from planner.reasons import Reason, reason
 from planner.runs import Layout
 
@@ -34,7 +34,7 @@ def unfit(order: Order) -> Reason | None:
         (run.parameter_offload, reason("launch.unfit.parameter_offload")),
         (run.optimizer_offload and layout.zero_stage < 2, reason("launch.unfit.optimizer_offload")),
     ]
-    return first_reason(rules)
+    return first_reason([*rules, *rules_of_memory(run, chunked=False)])
 
 
 def degrees(layout: Layout) -> list[Option]:

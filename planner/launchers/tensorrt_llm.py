@@ -42,19 +42,22 @@ def unfit(order: Order) -> Reason | None:
     return first_reason(rules)
 
 
-def write(order: Order) -> Artefact:
-    assert isinstance(order, ServingOrder)
-    run, layout = order.run, order.run.layout
-    convert: list[Option] = [
+def convert_options(order: ServingOrder) -> list[Option]:
+    run = order.run
+    return [
         ("model_dir", order.model),
         ("dtype", DTYPES[run.compute_dtype]),
         ("qformat", FORMATS[run.weight_format]),
         ("kv_cache_dtype", run.kv_dtype if run.kv_dtype in {"fp8", "int8"} else None),
         ("output_dir", "checkpoint"),
-        ("tp_size", layout.tensor),
-        ("pp_size", layout.pipeline),
+        ("tp_size", run.layout.tensor),
+        ("pp_size", run.layout.pipeline),
     ]
-    build: list[Option] = [
+
+
+def build_options(order: ServingOrder) -> list[Option]:
+    run = order.run
+    return [
         ("checkpoint_dir", "checkpoint"),
         ("output_dir", "engine"),
         ("max_batch_size", run.max_sequences or run.concurrency),
@@ -63,7 +66,11 @@ def write(order: Order) -> Artefact:
         ("max_num_tokens", run.max_batched_tokens or max(8192, run.prompt_tokens)),
         ("workers", order.place.gpus_per_node),
     ]
-    serve: list[Option] = [
+
+
+def serve_options(order: ServingOrder) -> list[Option]:
+    run, layout = order.run, order.run.layout
+    return [
         ("backend", "tensorrt"),
         ("tokenizer", order.model),
         ("host", order.host),
@@ -73,17 +80,17 @@ def write(order: Order) -> Artefact:
         ("ep_size", layout.expert if layout.expert > 1 else None),
         ("kv_cache_free_gpu_memory_fraction", run.memory_utilization),
     ]
-    environment = order.place.environment()
+
+
+def write(order: Order) -> Artefact:
+    assert isinstance(order, ServingOrder)
+    convert = command_text(["python", QUANTIZE, *options(convert_options(order))])
+    build = command_text(["trtllm-build", *options(build_options(order))])
+    serve = command_text(["trtllm-serve", "serve", "engine", *options(serve_options(order))], order.place.environment())
     commands = (
-        Command(
-            "one-machine", command_text(["python", QUANTIZE, *options(convert)]), reason("launch.note.trt_convert")
-        ),
-        Command("one-machine", command_text(["trtllm-build", *options(build)]), reason("launch.note.trt_build")),
-        Command(
-            "one-machine",
-            command_text(["trtllm-serve", "serve", "engine", *options(serve)], environment),
-            reason("launch.note.trt_serve"),
-        ),
+        Command("one-machine", convert, reason("launch.note.trt_convert")),
+        Command("one-machine", build, reason("launch.note.trt_build")),
+        Command("one-machine", serve, reason("launch.note.trt_serve")),
         Command("one-machine", probe(order), reason("launch.note.probe")),
     )
     notes = [
@@ -91,7 +98,7 @@ def write(order: Order) -> Artefact:
         reason("launch.note.trt_key"),
         reason("launch.note.trt_wheels"),
     ]
-    if run.weight_format == "awq-int4":
+    if order.run.weight_format == "awq-int4":
         notes.append(reason("launch.note.evaluate"))
     return Artefact("tensorrt_llm", (), commands, tuple(notes))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.launchers.base import File, Option, Order, TrainingOrder, script
+from planner.launchers.base import File, Option, Order, TrainingOrder, first_reason, script
 from planner.reasons import Reason, reason
-from planner.runs import Lora, Optimizer
+from planner.runs import Lora, Optimizer, TrainingRun
 
 # Usual peak rates: adapters bear ten times what all weights do.
 LEARNING_RATES = {"full": 2e-5, "lora": 2e-4, "qlora": 2e-4}
@@ -64,20 +64,29 @@ def script_arguments(order: TrainingOrder) -> list[Option]:
     return pairs
 
 
+def rules_of_memory(run: TrainingRun, *, chunked: bool) -> list[tuple[bool, Reason]]:
+    """What the plan saves memory with and this launcher would leave out: it would run out of memory where the plan fits."""
+    return [
+        (run.optimizer_in_backward or run.activation_offload, reason("launch.unfit.offload")),
+        (run.logits == "chunked" and not chunked, reason("launch.unfit.chunked")),
+    ]
+
+
 def unfit_for_scripts(order: Order) -> Reason | None:
     """Our scripts split the data, and the model's states; they don't split a model's layers or sequences."""
     if not isinstance(order, TrainingOrder):
         return reason("launch.unfit.training_only")
     run, layout = order.run, order.run.layout
-    if layout.tensor * layout.pipeline * layout.context * layout.expert > 1:
-        return reason("launch.unfit.splits_the_model")
-    if run.compute_dtype == "fp8":
-        return reason("launch.unfit.fp8")
-    if run.optimizer not in SCRIPT_OPTIMIZERS:
-        return reason("launch.unfit.optimizer", optimizer=run.optimizer)
-    if run.optimizer_in_backward or run.activation_offload:
-        return reason("launch.unfit.offload")
-    return None
+    # The scaler that keeps FP16 gradients from vanishing needs weights in FP32.
+    unscaled = run.compute_dtype == "fp16" and run.method == "full" and not run.master_weights
+    rules = [
+        (layout.tensor * layout.pipeline * layout.context * layout.expert > 1, reason("launch.unfit.splits_the_model")),
+        (run.compute_dtype == "fp8", reason("launch.unfit.fp8")),
+        (run.optimizer not in SCRIPT_OPTIMIZERS, reason("launch.unfit.optimizer", optimizer=run.optimizer)),
+        (unscaled, reason("launch.unfit.fp16_master")),
+        *rules_of_memory(run, chunked=True),
+    ]
+    return first_reason(rules)
 
 
 def data_notes(order: TrainingOrder) -> tuple[Reason, ...]:

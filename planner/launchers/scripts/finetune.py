@@ -15,7 +15,7 @@ from datasets import Dataset, load_dataset
 from torch import nn
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 IGNORED = -100
@@ -148,17 +148,24 @@ def load_batches(
     return loader, sampler
 
 
-def load_model(options: argparse.Namespace, device: torch.device | None = None) -> nn.Module:
-    """The model with its adapters, if any. With master weights all of it is fp32 and autocast computes in `dtype`."""
-    quantized = options.method == "qlora"
+def load_model(options: argparse.Namespace, device: torch.device | None = None, *, empty: bool = False) -> nn.Module:
+    """The model with its adapters, if any; on `device` without a copy in the machine's memory, or `empty`, without weights.
+
+    With master weights all of it is fp32 and autocast computes in `dtype`.
+    """
     trained_in_full = options.method == "full" and options.master_weights
-    model = AutoModelForCausalLM.from_pretrained(
-        options.model,
-        dtype=torch.float32 if trained_in_full else DTYPES[options.dtype],
-        attn_implementation=options.attention,
-        quantization_config=four_bits(options.dtype) if quantized else None,
-        device_map={"": device} if quantized else None,
-    )
+    settings = {
+        "dtype": torch.float32 if trained_in_full else DTYPES[options.dtype],
+        "attn_implementation": options.attention,
+    }
+    if empty:
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(options.model), **settings)
+    else:
+        quantization = four_bits(options.dtype) if options.method == "qlora" else None
+        place = {"": device} if device else None
+        model = AutoModelForCausalLM.from_pretrained(
+            options.model, quantization_config=quantization, device_map=place, **settings
+        )
     model.config.use_cache = False
     if options.checkpointing:
         model.activation_checkpointing_enable()

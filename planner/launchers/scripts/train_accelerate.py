@@ -8,7 +8,7 @@ from pathlib import Path
 import finetune
 import torch
 from accelerate import Accelerator
-from accelerate.utils import set_seed
+from accelerate.utils import DistributedType, set_seed
 
 
 def arguments() -> argparse.Namespace:
@@ -28,7 +28,9 @@ def train(options: argparse.Namespace, accelerator: Accelerator) -> None:
     tokenizer = finetune.load_tokenizer(options.model)
     # The sampler of this script already gives each process its own part: the loader is not prepared again.
     loader, sampler = finetune.load_batches(options, tokenizer, rank=rank, world=world)
-    model = finetune.load_model(options, accelerator.device)
+    # What FSDP splits is read by one process and handed out; everything else goes straight to its GPU.
+    split = accelerator.distributed_type == DistributedType.FSDP
+    model = finetune.load_model(options, None if split else accelerator.device)
     optimizer = finetune.make_optimizer(options, model)
     steps = finetune.steps_of(options, len(loader))
     schedule = finetune.make_schedule(options, optimizer, steps)

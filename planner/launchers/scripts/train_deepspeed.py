@@ -22,18 +22,18 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     rank, local_rank, world = finetune.ranks()
-    finetune.device_of(local_rank)
+    device = finetune.device_of(local_rank)
     deepspeed.init_distributed(finetune.backend())
-    train(options, rank, world)
+    train(options, rank, world, device)
 
 
-def train(options: argparse.Namespace, rank: int, world: int) -> None:
+def train(options: argparse.Namespace, rank: int, world: int, device: torch.device) -> None:
     torch.manual_seed(options.seed)
     tokenizer = finetune.load_tokenizer(options.model)
     loader, sampler = finetune.load_batches(options, tokenizer, rank=rank, world=world)
     # As long as it lives, a model of stage 3 is read in parts: no process ever holds all of it.
     reading = HfDeepSpeedConfig(options.deepspeed_config)
-    model = finetune.load_model(options, finetune.device_of(finetune.ranks()[1]))
+    model = finetune.load_model(options, device if options.method == "qlora" else None)
     del reading
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     engine, _optimizer, _loader, _schedule = deepspeed.initialize(

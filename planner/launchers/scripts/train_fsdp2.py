@@ -17,6 +17,7 @@ from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
     get_state_dict,
+    set_model_state_dict,
     set_state_dict,
 )
 from torch.distributed.device_mesh import init_device_mesh
@@ -40,6 +41,30 @@ def main() -> None:
         train(options, rank, world, device)
     finally:
         dist.destroy_process_group()
+
+
+def load_split(options: argparse.Namespace, rank: int, world: int, device: torch.device) -> finetune.LossModel:
+    """Rank 0 alone reads the weights and hands out the parts: the machine's memory holds the model once, not once for each GPU."""
+    source = finetune.LossModel(finetune.load_model(options), chunked=options.chunked_loss) if rank == 0 else None
+    with torch.device("meta"):
+        model = finetune.LossModel(finetune.load_model(options, empty=True), chunked=options.chunked_loss)
+    shard(options, model, world, device)
+    model.to_empty(device="cpu" if options.offload else device)
+    state = source.state_dict() if source else {}
+    set_model_state_dict(model, state, options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True))
+    model.model.tie_weights()
+    copy_buffers(model, source, device)
+    return model
+
+
+def copy_buffers(model: finetune.LossModel, source: finetune.LossModel | None, device: torch.device) -> None:
+    """Tables such as the frequencies of rotary positions are in no state: they go from rank 0 to all one by one."""
+    theirs = dict(source.named_buffers()) if source else {}
+    for name, buffer in list(model.named_buffers()):
+        value = theirs[name].to(device) if source else torch.empty_like(buffer, device=device)
+        dist.broadcast(value, src=0)
+        owner, _, leaf = name.rpartition(".")
+        model.get_submodule(owner)._buffers[leaf] = value
 
 
 def shard(options: argparse.Namespace, model: finetune.LossModel, world: int, device: torch.device) -> None:
@@ -69,8 +94,7 @@ def train(options: argparse.Namespace, rank: int, world: int, device: torch.devi
     torch.manual_seed(options.seed)
     tokenizer = finetune.load_tokenizer(options.model)
     loader, sampler = finetune.load_batches(options, tokenizer, rank=rank, world=world)
-    model = finetune.LossModel(finetune.load_model(options), chunked=options.chunked_loss)
-    shard(options, model, world, device)
+    model = load_split(options, rank, world, device)
     optimizer = finetune.make_optimizer(options, model)
     steps = finetune.steps_of(options, len(loader))
     schedule = finetune.make_schedule(options, optimizer, steps)

@@ -121,6 +121,7 @@ LAUNCHERS: Mapping[str, str | Promise] = {
         "It does not split a model's layers or sequences (tensor, pipeline, context or expert parallelism)."
     ),
     "launch.unfit.fp8": _("It does not train in FP8."),
+    "launch.unfit.fp16_master": _("Training all weights in FP16 needs master weights in FP32."),
     "launch.unfit.dtype": _("It does not run in %(dtype)s."),
     "launch.unfit.optimizer": _("It has no %(optimizer)s."),
     "launch.unfit.sharded_optimizer": _("%(optimizer)s does not work on split states here."),

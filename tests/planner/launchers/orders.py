@@ -83,6 +83,7 @@ TRAINING_ORDERS: dict[str, TrainingOrder] = {
     "lora": training(method="lora", lora=LORA, checkpointing="full"),
     "qlora": training(Layout(), ONE, method="qlora", weight_format="nf4-dq", optimizer="adamw-8bit"),
     "fp16": training(Layout(data=2, zero_stage=2), compute_dtype="fp16", weight_format="fp16"),
+    "offload": training(method="lora", lora=LORA, activation_offload=True),
     "unpacked": training(packed=False, optimizer="adafactor", attention="eager"),
     "tensor": training(Layout(tensor=2, sequence_parallel=True), engine="megatron", checkpointing="selective"),
     "pipeline": training(Layout(pipeline=2), engine="megatron", checkpointing="full"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.catalogue.gpus import gpus
+from planner.catalogue.software_tables import software
 from planner.launchers.base import Artefact, Order, Place, TrainingOrder
 from planner.launchers.packages import PACKAGES
 from planner.launchers.registry import LAUNCHERS, make_artefact
@@ -133,7 +134,7 @@ def test_what_the_cards_need_is_in_the_environment(tmp_path) -> None:
 
 def test_frameworks_and_packages_are_pinned() -> None:
     text = script("deepspeed", on("h100-sxm-80", "580.95.05"))
-    assert "deepspeed==0.19.6 --no-build-isolation" in text
+    assert "deepspeed==0.19.8 --no-build-isolation" in text
     assert f"transformers=={PACKAGES['transformers']}" in text
     assert "bitsandbytes==0.50.2" in script("torchrun", TRAINING_ORDERS["qlora"])
     assert "llmcompressor==0.14.0.1" in script("quantize", serving(weight_format="awq-int4"))
@@ -145,6 +146,9 @@ def test_the_versions_are_those_that_the_tests_run() -> None:
     lines = Path("requirements-launchers.txt").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     assert {name: pinned[name] for name in PACKAGES} == PACKAGES
+    # DeepSpeed is built after them.
+    newest = software().releases["deepspeed"][0].version
+    assert f"deepspeed=={newest}\n" in Path("Makefile").read_text()
 
 
 def test_without_a_stack_there_is_a_note_instead_of_a_script() -> None:
