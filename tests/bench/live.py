@@ -101,6 +101,7 @@ def measure(fleet: Fleet, mode: str, clients: int) -> dict[str, Any]:
         pages.terminate()
         assert pages.stdout is not None
         told = json.loads(pages.stdout.readline())
+        pages.wait(30)
     if result.refused:
         raise RuntimeError(f"Posts were refused: {result.refused}")
     figures = compare(posts, result.acked, load.began_at, told, clients)

@@ -25,6 +25,8 @@ from websockets.typing import Origin
 # As static/js/live.js does it.
 POLL_SECONDS, OVERLAP_SECONDS = 5.0, 2.0
 OPENING_AT_ONCE = 10
+# The server closes a connection that was silent for five seconds; a browser asks once more then, this client opens a new one before.
+LIMITS = httpx.Limits(max_connections=64, keepalive_expiry=2.0)
 TEAM = "bench"
 
 _decode = msgspec.json.decode
@@ -100,9 +102,7 @@ async def polling_page(pages: Pages, machine: int, count: int, http: httpx.Async
 
 async def listen(pages: Pages, mode: str, machines: list[int]) -> None:
     async with (
-        httpx.AsyncClient(
-            base_url=pages.origin, headers=pages.headers, timeout=60, limits=httpx.Limits(max_connections=64)
-        ) as http,
+        httpx.AsyncClient(base_url=pages.origin, headers=pages.headers, timeout=60, limits=LIMITS) as http,
         asyncio.TaskGroup() as group,
     ):
         for machine in machines:
