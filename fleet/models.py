@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleet.alerts.channels.models import *  # noqa: F403
 from fleet.alerts.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
 from fleet.teams.models import *  # noqa: F403

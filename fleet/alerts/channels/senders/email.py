@@ -1,0 +1,75 @@
+"""E-mail, by Django's own mail: the same in plain text and in HTML."""
+
+from __future__ import annotations
+
+import smtplib
+from collections.abc import Mapping
+from email.utils import parseaddr
+
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
+from django.utils.translation import gettext_lazy as _
+
+from fleet.alerts.channels.senders.base import Field, Limits, Message, Outcome, Result, Sender
+from fleet.alerts.channels.senders.text import body_of, title_of
+from fleet.guard import Guard
+
+MOST_ADDRESSES = 10
+
+
+class Email(Sender):
+    name = "email"
+    label = _("E-mail")
+    fields = (
+        Field("to", _("To"), _("one address or several, with commas between them"), kind="emails", max_length=1_000),
+    )  # fmt: skip
+    limits = Limits(title=180, text=20_000, per_minute=20)
+
+    def send(self, message: Message, config: Mapping[str, str], guard: Guard) -> Outcome:
+        if settings.EMAIL_BACKEND.endswith(".console.EmailBackend"):
+            # Its log would hold the links that act without sign-in.
+            return Outcome(Result.BROKEN, "no_mail_server")
+        mail = self._mail(message, addresses(config["to"]))
+        try:
+            mail.send()
+        except smtplib.SMTPException as error:
+            return _failed(error)
+        except TimeoutError as error:
+            return Outcome(Result.UNCERTAIN, "no_answer", type(error).__name__)
+        except (OSError, UnicodeError) as error:
+            return Outcome(Result.RETRY, "unreachable", type(error).__name__)
+        return Outcome(Result.SENT, response_id=mail.extra_headers["Message-ID"][:200])
+
+    def _mail(self, message: Message, to: list[str]) -> EmailMultiAlternatives:
+        host = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
+        headers = {"Message-ID": f"<{message.key}@{host}>", "Auto-Submitted": "auto-generated"}
+        if message.thread:
+            # Mail programs put all of an alert into one conversation.
+            headers["References"] = f"<{message.thread}@{host}>"
+        title = title_of(message, self.limits)
+        links = "\n".join(f"{link.label}: {link.url}" for link in (message.link, *message.acts))
+        text = f"{body_of(message, self.limits)}\n\n{links}\n"
+        mail = EmailMultiAlternatives(title, text, to=to, headers=headers)
+        mail.attach_alternative(render_to_string("alerts/channels/mail.html", {"message": message}), "text/html")
+        return mail
+
+
+def addresses(typed: str) -> list[str]:
+    return [part for part in (word.strip() for word in typed.replace(";", ",").split(",")) if part]
+
+
+def _failed(error: smtplib.SMTPException) -> Outcome:
+    detail = type(error).__name__
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        codes = {code for code, _said in error.recipients.values()}
+        lasting = bool(codes) and min(codes) >= 500
+        return Outcome(Result.BROKEN if lasting else Result.RETRY, "recipient", f"{detail} {sorted(codes)}")
+    if isinstance(error, smtplib.SMTPServerDisconnected):
+        return Outcome(Result.UNCERTAIN, "no_answer", detail)
+    if isinstance(error, smtplib.SMTPAuthenticationError | smtplib.SMTPSenderRefused):
+        # The installation's mail server, for all channels: its operator mends it, and what waits goes out then.
+        return Outcome(Result.RETRY, "mail_server", f"{detail} {error.smtp_code}")
+    if isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= 500:
+        return Outcome(Result.REFUSED, "refused", f"{detail} {error.smtp_code}")
+    return Outcome(Result.RETRY, "mail_server", detail)
