@@ -13,10 +13,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("rackrent")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telemetry"])
+app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telemetry", "fleet.alerts"])
 
 # A run that is late by its whole interval is worth nothing: `expires` drops it instead of letting a backlog grow.
 app.conf.beat_schedule = {
+    "alerts.evaluate": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
+    "alerts.prune": {"task": "alerts.prune", "schedule": crontab(hour="3", minute="53")},
     "telemetry.prune_records": {"task": "telemetry.prune_records", "schedule": crontab(hour="3", minute="41")},
     "telemetry.dispatch_scrapes": {"task": "telemetry.dispatch_scrapes", "schedule": 5.0, "options": {"expires": 5}},
     "telemetry.dispatch_sources": {"task": "telemetry.dispatch_sources", "schedule": 5.0, "options": {"expires": 5}},

@@ -59,14 +59,14 @@ class Book:
     def course(self, key: Key) -> Course | None:
         return self._open.get(key)
 
-    def take(self, finding: Finding) -> Course | None:
-        """A finding that fires. Its alert is opened, or opened again, where none is open; None where a person put it away."""
+    def take(self, finding: Finding, *, since: datetime | None = None) -> Course | None:
+        """A finding that fires, since then (None: as it says itself, else now). Its alert is opened, or opened again, where none is open; None where a person put it away."""
         course = self._open.get(finding.key)
         if course is None and self._is_put_away(finding):
             return None
         if course is None:
             course = self._open[finding.key] = self._begin(finding)
-        course.take(finding, self.now)
+        course.take(finding, self.now, since=since or finding.since or self.now)
         return course
 
     def release(self, course: Course, kinds: Collection[str], *, lasting: timedelta = NO_TIME, why: str) -> None:
@@ -122,7 +122,7 @@ class Book:
             instance_id=finding.instance_id,
             account_id=finding.account_id,
             severity=finding.severity,
-            since=finding.since or self.now,
+            since=self.now,
             opened_at=self.now,
         )
 
@@ -130,16 +130,20 @@ class Book:
         """What it cost while it was closed is not its doing."""
         alert.money_before = alert.money_so_far(self.now) or Decimal(0)
         alert.price_per_hour, alert.priced_from = None, self.now
+        # What was told as part of an outage did not come and go.
+        alert.reopened += alert.closed_why != "folded"
         alert.closed_at, alert.closed_why, alert.dismissed = None, "", False
-        alert.acknowledged_at = alert.acknowledged_by = alert.escalated_at = None
+        alert.acknowledged_at = alert.acknowledged_by = alert.escalated_at = alert.announced_at = None
         alert.acknowledged_note = ""
-        alert.reopened += 1
         return alert
 
     def _write_alerts(self, courses: Sequence[Course]) -> None:
-        Alert.objects.bulk_create([course.alert for course in courses if course.alert.pk is None], batch_size=BATCH)
+        created = Alert.objects.bulk_create(
+            [course.alert for course in courses if course.alert.pk is None], batch_size=BATCH
+        )
+        fresh = {alert.pk for alert in created}
         known = [course.alert for course in courses if course.changed and not course.begins]
-        again = [course.alert for course in courses if course.begins and course.alert.reopened]
+        again = [course.alert for course in courses if course.begins and course.alert.pk not in fresh]
         if known or again:
             Alert.objects.bulk_update([*known, *again], _ALERT_FIELDS, batch_size=BATCH)
 

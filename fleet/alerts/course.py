@@ -27,6 +27,8 @@ REOPEN_WITHIN = timedelta(hours=1)
 # From so many comings back within that time it comes and goes: it stays open until it has been quiet for FLAP_QUIET.
 FLAPS_AFTER = 3
 FLAP_QUIET = timedelta(minutes=30)
+# An outage takes a few evaluations until all that belongs to it has come in: that is no news.
+SETTLING = timedelta(minutes=2)
 NO_TIME = timedelta(0)
 
 _ACTS = frozenset({Kind.ACKNOWLEDGED, Kind.SNOOZED, Kind.ESCALATED})
@@ -51,11 +53,11 @@ class Course:
     events: list[AlertEvent] = field(default_factory=list)
     changed: bool = False
 
-    def take(self, finding: Finding, now: datetime) -> None:
+    def take(self, finding: Finding, now: datetime, *, since: datetime) -> None:
         """A finding that fires: its signal opens, or is brought up to date."""
         signal = self.signals.get(finding.part)
         if signal is None:
-            self._open_signal(finding, now)
+            self._open_signal(finding, since)
         elif _update(signal, finding):
             self.changed_signals[finding.part] = signal
             self.changed = True
@@ -97,7 +99,12 @@ class Course:
     def note(self, kind: AlertEventKind, now: datetime, **values: Any) -> AlertEvent:
         """An event as of now. The alert knows afterwards when somebody was last told."""
         event = AlertEvent(
-            alert=self.alert, at=now, kind=kind, severity=self.alert.severity, quiet=self._quiet(kind), values=values
+            alert=self.alert,
+            at=now,
+            kind=kind,
+            severity=self.alert.severity,
+            quiet=self._quiet(kind, now),
+            values=values,
         )
         if event.quiet == Quiet.NO and kind not in _ACTS:
             self.alert.announced_at = self.alert.announced_at or now
@@ -117,8 +124,8 @@ class Course:
         alert.snoozed_at_severity = ""
         return self.note(Kind.WOKE, now, why=why)
 
-    def _open_signal(self, finding: Finding, now: datetime) -> None:
-        signal = Signal(alert=self.alert, kind=finding.kind, detail=finding.detail, since=finding.since or now)
+    def _open_signal(self, finding: Finding, since: datetime) -> None:
+        signal = Signal(alert=self.alert, kind=finding.kind, detail=finding.detail, since=since)
         _update(signal, finding)
         self.signals[finding.part] = signal
         self.new_signals.append(signal)
@@ -185,18 +192,20 @@ class Course:
         alert.price_per_hour = price
         alert.currency = next((signal.currency for signal in signals if signal.currency), alert.currency)
 
-    def _quiet(self, kind: AlertEventKind) -> Quiet:
+    def _quiet(self, kind: AlertEventKind, now: datetime) -> Quiet:
+        """The first reason that there is."""
         alert = self.alert
-        if kind in _ACTS:
-            return Quiet.NO
-        unheard = kind == Kind.RESOLVED and alert.announced_at is None
-        if unheard or self.is_covered():
-            return Quiet.MAINTENANCE
-        if alert.snoozed_at is not None and kind != Kind.WOKE:
-            return Quiet.SNOOZED
-        if alert.acknowledged_at is not None and kind in _REPEATS:
-            return Quiet.ACKNOWLEDGED
-        return Quiet.FLAPPING if alert.flapping and kind in _COMINGS else Quiet.NO
+        ends, unheard = kind == Kind.RESOLVED, alert.announced_at is None
+        reasons = (
+            (Quiet.NO, kind in _ACTS),
+            (Quiet.FOLDED, ends and self.why == "folded"),
+            (Quiet.MAINTENANCE, (ends and unheard) or self.is_covered()),
+            (Quiet.FOLDED, kind == Kind.SIGNAL and now - alert.opened_at < SETTLING),
+            (Quiet.SNOOZED, alert.snoozed_at is not None and kind != Kind.WOKE),
+            (Quiet.ACKNOWLEDGED, alert.acknowledged_at is not None and kind in _REPEATS),
+            (Quiet.FLAPPING, alert.flapping and kind in _COMINGS),
+        )
+        return next((reason for reason, holds in reasons if holds), Quiet.NO)
 
 
 def _update(signal: Signal, finding: Finding) -> bool:

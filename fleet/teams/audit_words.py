@@ -40,6 +40,7 @@ ACTIONS: Words = {
     "alert.resolve": _("Note put away"),
     "alert.snooze": _("Alert snoozed"),
     "alert.wake": _("Alert woken"),
+    "alert_rule.update": _("Alert rule changed"),
     "enrolment_token.create": _("Enrolment token made"),
     "enrolment_token.revoke": _("Enrolment token revoked"),
     "hold.place": _("Machine held"),

@@ -10,9 +10,10 @@ import pytest
 
 from fleet.alerts import outbox
 from fleet.alerts.models import Alert, AlertEvent
-from fleet.inventory.models import Instance
+from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.audit import Actor
 from fleet.teams.models import User
+from tests.fleet.alerts.fleet import TestFleet
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -49,3 +50,14 @@ def told(alert: Alert) -> list[str]:
 def recorded(alert: Alert) -> list[str]:
     """All of them; those that nobody is told of with the reason."""
     return [f"{event.kind}:{event.quiet}" if event.quiet else event.kind for event in alert.events.order_by("pk")]
+
+
+@pytest.fixture
+def fleet(acme) -> TestFleet:
+    """acme's machines."""
+    return TestFleet(team=acme, now=NOON)
+
+
+@pytest.fixture
+def cloud(acme) -> ProviderAccount:
+    return ProviderAccount.objects.create(team=acme, kind="aws", name="Cloud", listed_at=NOON + timedelta(days=1))
