@@ -45,6 +45,9 @@ def main() -> None:
     trainer = SFTTrainer(model=subject.model, args=training, train_dataset=rows, peft_config=adapters(subject))
     last = get_last_checkpoint(training.output_dir) if Path(training.output_dir).is_dir() else None
     trainer.train(resume_from_checkpoint=last)
+    if trainer.is_fsdp_enabled:
+        # Checkpoints are in parts; what is written at the end is whole, or nothing would be written at all.
+        trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
     trainer.save_model(str(Path(training.output_dir) / "model"))
 
 
