@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +24,7 @@ from planner.catalogue.software import (
     Toolkit,
     TorchWheel,
     minor_of,
+    pair_text,
     parse_pair,
 )
 
@@ -187,8 +188,30 @@ def read_software(folder: Path = DATA) -> Software:
 
 def check_references(tables: Software) -> None:
     """Raises CatalogueError for the first row that contradicts another."""
-    for check in (_check_toolkits, _check_wheels, _check_default_builds, _check_releases, _check_gpus):
+    for check in (_check_ranges, _check_toolkits, _check_wheels, _check_default_builds, _check_releases, _check_gpus):
         check(tables)
+
+
+def _check_ranges(tables: Software) -> None:
+    """A range whose end lies before its beginning admits nothing, and would refuse every stack without a word."""
+    for name, lowest, highest in _ranges(tables):
+        if lowest and highest and lowest > highest:
+            raise CatalogueError(f"{name}: {pair_text(lowest)} comes after {pair_text(highest)}")
+
+
+def _ranges(tables: Software) -> Iterator[tuple[str, Pair | None, Pair | None]]:
+    for wheel in tables.wheels:
+        yield f"torch_wheels.csv, torch {pair_text(wheel.torch)}, python", wheel.python_min, wheel.python_max
+    for release in (each for releases in tables.releases.values() for each in releases):
+        name = f"frameworks.csv, {release.framework} {release.version}"
+        yield f"{name}, python", release.python_min, release.python_max
+        yield f"{name}, cuda", release.cuda_min, release.cuda_max
+    for part in tables.architectures.values():
+        name = f"arch.csv, {part.name} {pair_text(part.capability)}"
+        yield f"{name}, cuda", part.first_cuda, part.last_cuda
+        yield f"{name}, driver", (part.first_branch, 0), (part.last_branch, 0) if part.last_branch else None
+    for each in tables.cudnn:
+        yield f"cudnn.csv, {each.version}, capability", each.lowest, each.highest
 
 
 def _check_toolkits(tables: Software) -> None:
@@ -234,6 +257,8 @@ def _check_releases(tables: Software) -> None:
             name = f"frameworks.csv, {release.framework} {release.version}"
             if unknown := set(release.cuda_builds) - cudas:
                 raise CatalogueError(f"{name}: cuda_driver.csv has no CUDA {unknown}")
+            if release.cuda_builds and release.driver_min not in {None, tables.floor(release.cuda_builds[0])}:
+                raise CatalogueError(f"{name}: driver {release.driver_min} is not what its CUDA needs")
             if not any(release.torch.contains(torch) for torch in torches):
                 raise CatalogueError(f"{name}: torch_wheels.csv has no torch {release.torch}")
 

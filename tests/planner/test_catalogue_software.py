@@ -57,6 +57,19 @@ def changed(tmp_path: Path, file: str, old: str, new: str) -> Path:
         ("torch_wheels.csv", "12.0+PTX,580.65.06", "12.0+PTX,570.26", "driver 570.26, but cuda_driver.csv says"),
         ("frameworks.csv", "13.0,12.9,,,==2.14.0", "13.0,12.9,,,==3.9.0", "vllm 0.33.0: torch_wheels.csv has no torch"),
         ("frameworks.csv", "13.0,12.9,,,==2.14.0", "13.0,12.7,,,==2.14.0", "has no CUDA"),
+        (
+            "frameworks.csv",
+            "vllm,0.33.0,3.11,3.14",
+            "vllm,0.33.0,3.14,3.11",
+            "vllm 0.33.0, python: 3.14 comes after 3.11",
+        ),
+        ("arch.csv", "sm_70,9.0,12.9", "sm_70,13.0,12.9", "arch.csv, Volta 7.0, cuda"),
+        (
+            "frameworks.csv",
+            "8.9; FlashAttention backend 8.0,580.65.06",
+            "8.9; FlashAttention backend 8.0,570.26",
+            "is not what its CUDA needs",
+        ),
         ("driver_branches.csv", "570,12.8,12080", "570,12.7,12080", "branch 570 does not know"),
         (
             "arch.csv",
