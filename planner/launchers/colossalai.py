@@ -17,7 +17,7 @@ from planner.launchers.base import (
     options,
     script,
 )
-from planner.launchers.training import learning_rate, lora_of, module_names, rules_of_memory
+from planner.launchers.training import plain_arguments, rules_of_memory
 from planner.reasons import Reason, reason
 
 CONFIG = "plugin.json"
@@ -99,21 +99,7 @@ def write(order: Order) -> Artefact:
     if place.several_nodes:
         files.append(File(HOSTS, "".join(f"{host}\n" for host in place.hosts)))
         launcher += [("hostfile", HOSTS), ("master_addr", place.leader)]
-    arguments: list[Option] = [
-        ("plugin", CONFIG),
-        ("model", order.model),
-        ("dataset", order.dataset),
-        ("output", order.output),
-        ("sequence-length", run.sequence_length),
-        ("micro-batch", run.micro_batch),
-        ("gradient-accumulation", run.gradient_accumulation),
-        ("epochs", order.epochs),
-        ("learning-rate", learning_rate(order)),
-        ("dtype", run.compute_dtype),
-        ("checkpointing", run.checkpointing != "none"),
-    ]
-    if run.method == "lora":
-        arguments += [("lora-rank", lora_of(order).rank), ("lora-targets", module_names(lora_of(order))[0])]
+    arguments: list[Option] = [("plugin", CONFIG), *plain_arguments(order, run.compute_dtype)]
     words = ["colossalai", "run", *options(launcher), "train_colossalai.py", *options(arguments)]
     # Its launcher reaches the other nodes over SSH and hands these variables on.
     start = Command(place.once, command_text(words, place.environment()), reason("launch.note.colossalai"))

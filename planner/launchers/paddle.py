@@ -16,9 +16,11 @@ from planner.launchers.base import (
     options,
     script,
 )
-from planner.launchers.training import learning_rate, lora_of, module_names, rules_of_memory
+from planner.launchers.training import plain_arguments, rules_of_memory
 from planner.reasons import Reason, reason
 from planner.runs import Layout
+
+DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
 def unfit(order: Order) -> Reason | None:
@@ -58,21 +60,10 @@ def write(order: Order) -> Artefact:
         several: list[Option] = [("nnodes", len(place.hosts)), ("master", f"{place.leader}:{place.port}")]
         words += [*options(several), Shell(f"--rank={NODE_RANK}")]
     arguments: list[Option] = [
-        ("model", order.model),
-        ("dataset", order.dataset),
-        ("output", order.output),
-        ("sequence-length", run.sequence_length),
-        ("micro-batch", run.micro_batch),
-        ("gradient-accumulation", run.gradient_accumulation),
-        ("epochs", order.epochs),
-        ("learning-rate", learning_rate(order)),
-        ("dtype", {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[run.compute_dtype]),
-        ("checkpointing", run.checkpointing != "none"),
+        *plain_arguments(order, DTYPES[run.compute_dtype]),
         ("offload", run.optimizer_offload),
         *degrees(run.layout),
     ]
-    if run.method == "lora":
-        arguments += [("lora-rank", lora_of(order).rank), ("lora-targets", module_names(lora_of(order))[0])]
     words += ["train_paddle.py", *options(arguments)]
     start = Command(place.everywhere, command_text(words, place.environment()), reason("launch.note.paddle"))
     notes = [reason("launch.note.dataset_file"), reason("launch.note.paddle_index")]

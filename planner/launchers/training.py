@@ -36,32 +36,40 @@ def module_names(lora: Lora) -> tuple[str, str]:
     return adapted, ",".join(WHOLE_MODULES.get(name, name) for name in lora.trained_whole)
 
 
-def script_arguments(order: TrainingOrder) -> list[Option]:
-    """The arguments of planner/launchers/scripts/finetune.py."""
+def plain_arguments(order: TrainingOrder, dtype: str) -> list[Option]:
+    """The arguments that all training scripts have. `dtype` as the framework calls it."""
     run = order.run
     pairs: list[Option] = [
         ("model", order.model),
         ("dataset", order.dataset),
         ("output", order.output),
-        ("method", run.method),
         ("sequence-length", run.sequence_length),
         ("micro-batch", run.micro_batch),
         ("gradient-accumulation", run.gradient_accumulation),
         ("epochs", order.epochs),
         ("learning-rate", learning_rate(order)),
-        ("optimizer", run.optimizer),
-        ("dtype", run.compute_dtype),
-        ("attention", "eager" if run.attention == "eager" else "sdpa"),
+        ("dtype", dtype),
         ("checkpointing", run.checkpointing != "none"),
+    ]
+    if run.method != "full":
+        pairs += [("lora-rank", lora_of(order).rank), ("lora-targets", module_names(lora_of(order))[0])]
+    return pairs
+
+
+def script_arguments(order: TrainingOrder) -> list[Option]:
+    """The arguments of planner/launchers/scripts/finetune.py."""
+    run = order.run
+    whole = module_names(lora_of(order))[1] if run.method != "full" else None
+    return [
+        *plain_arguments(order, run.compute_dtype),
+        ("lora-whole", whole or None),
+        ("method", run.method),
+        ("optimizer", run.optimizer),
+        ("attention", "eager" if run.attention == "eager" else "sdpa"),
         ("compile", run.compiled),
         ("no-packed", not run.packed),
         ("no-master-weights", not run.master_weights),
     ]
-    if run.method != "full":
-        lora = lora_of(order)
-        adapted, whole = module_names(lora)
-        pairs += [("lora-rank", lora.rank), ("lora-targets", adapted), ("lora-whole", whole or None)]
-    return pairs
 
 
 def rules_of_memory(run: TrainingRun, *, chunked: bool) -> list[tuple[bool, Reason]]:
