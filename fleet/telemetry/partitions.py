@@ -212,9 +212,10 @@ def rolled_until() -> datetime | None:
     """Before this, nothing of the samples is missing from any rollup; None: they were never rolled up."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT least((SELECT min(rolled_until) FROM rollup_progress), (SELECT min(bucket_at) FROM rollup_late)) "
-            "WHERE (SELECT count(*) FROM rollup_progress) = %s",
-            [len(ROLLUPS)],
+            # The table also says how far other counts have come: only rollups are made from samples.
+            "SELECT least(min(rolled_until), (SELECT min(bucket_at) FROM rollup_late)) FROM rollup_progress "
+            "WHERE resolution = ANY(%s) HAVING count(*) = %s",
+            [[one.name for one in ROLLUPS], len(ROLLUPS)],
         )
         row = cursor.fetchone()
     return row[0] if row else None

@@ -16,6 +16,7 @@ from fleet.telemetry.models import HostSample
 from fleet.telemetry.partitions import days_kept, drop_old_partitions, ensure_partitions, existing_partitions
 from fleet.telemetry.rollups.columns import HOUR, ROLLUPS
 from fleet.telemetry.rollups.models import LateBucket, RollupProgress
+from fleet.telemetry.rollups.totals import count_states
 from fleet.telemetry.tasks import keep_partitions
 
 NOON = datetime(2031, 3, 14, 12, tzinfo=UTC)
@@ -88,6 +89,17 @@ def test_a_day_of_samples_is_dropped_only_when_it_is_rolled_up(make_instance):
     assert is_there()
     late.delete()
     assert not is_there()
+
+
+@pytest.mark.django_db
+def test_other_counts_beside_the_rollups_keep_no_day(make_instance):
+    ensure_partitions(now=NOON)
+    stored(make_instance, datetime(2031, 3, 12, 23, tzinfo=UTC))
+    rolled_until(datetime(2031, 3, 13, tzinfo=UTC))
+    count_states()
+    assert RollupProgress.objects.count() > len(ROLLUPS)
+    drop_old_partitions(now=NOON + timedelta(days=3))
+    assert "2031-03-12" not in days("host_sample")
 
 
 @pytest.mark.django_db
