@@ -3,12 +3,14 @@ from __future__ import annotations
 from django.urls import include, path
 
 from config import api
+from fleet.alerts import urls as alerts
 from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
 from fleet.teams import urls as teams
 from fleet.telemetry import urls as telemetry
 
 team_urlpatterns = [
+    *alerts.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *teams.team_urlpatterns,

@@ -38,6 +38,8 @@ class NavItem:
     far: bool = False
     # The lowest role that sees the entry: viewer, operator or admin. The view behind it checks for itself.
     role: str = "viewer"
+    # count(request): how many wait behind it; drawn as a badge where it is not 0.
+    count: Callable[..., int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ settings_tabs: Registry[NavItem] = Registry()
 strip_figures: Registry[Panel] = Registry()
 overview_panels: Registry[Panel] = Registry()
 machine_panels: Registry[Panel] = Registry()
+# Beside the inbox of alerts.
+inbox_panels: Registry[Panel] = Registry()
 # context(request, instance, since, until) -> {"entries": [TimelineEntry, …]}, of [since, until). instance None: the team's
 # newest, at most TIMELINE_LIMIT. The template of the panel is not used; the page draws all sources as one list.
 TIMELINE_LIMIT = 20

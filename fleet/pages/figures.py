@@ -1,4 +1,4 @@
-"""The four figures on top of every page. What no part of Rackrent records yet is said to be unknown, with the reason."""
+"""Three of the four figures on top of every page; the fourth is of fleet.alerts. What no part of Rackrent records yet is said to be unknown, with the reason."""
 
 from __future__ import annotations
 
@@ -114,14 +114,4 @@ def month_to_date(_request: TeamRequest) -> Context:
         "short": month,
         "url_name": "instances",
         "why": _("no bill read yet"),
-    }
-
-
-def open_alerts(_request: TeamRequest) -> Context:
-    return {
-        "label": _("Open alerts"),
-        "short": _("Alerts"),
-        "url_name": "overview",
-        "anchor": "attention",
-        "why": _("no alert rules yet"),
     }

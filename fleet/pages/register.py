@@ -1,4 +1,4 @@
-"""What the pages of this slice put into the frame: their places in the rail, and the four figures."""
+"""What the pages of this slice put into the frame: their places in the rail, and three of the four figures."""
 
 from __future__ import annotations
 
@@ -18,4 +18,3 @@ def register_panels() -> None:
     panels.strip_figures.register(Panel("burn", FIGURE, figures.burn, order=10))
     panels.strip_figures.register(Panel("idle", FIGURE, figures.idle_money, order=20))
     panels.strip_figures.register(Panel("month", FIGURE, figures.month_to_date, order=30))
-    panels.strip_figures.register(Panel("alerts", FIGURE, figures.open_alerts, order=40))

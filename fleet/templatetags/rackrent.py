@@ -15,9 +15,10 @@ from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from fleet import formats as figures
-from fleet.panels import Panel
+from fleet.panels import NavItem, Panel
 from fleet.states import GpuState
 from fleet.words import state_word
 
@@ -45,6 +46,23 @@ def draw(context: template.Context, panel: Panel, *args: Any) -> str:
     request = context["request"]
     filled = panel.context(request, *args)
     return "" if filled is None else render_to_string(panel.template, filled, request)
+
+
+@register.simple_tag(takes_context=True)
+def nav_count(context: template.Context, item: NavItem, *, swapped: bool = False) -> SafeString:
+    """The badge of an entry of the rail; hidden where nothing waits, so that a later answer can fill it."""
+    if item.count is None:
+        return SafeString("")
+    count = item.count(context["request"])
+    label = ngettext("%(n)d open", "%(n)d open", count) % {"n": count}
+    return format_html(
+        '<span class="count" id="count-{}" aria-label="{}"{}{}>{}</span>',
+        item.name,
+        label,
+        SafeString("" if count else " hidden"),
+        SafeString(' hx-swap-oob="true"' if swapped else ""),
+        count,
+    )
 
 
 @register.simple_tag

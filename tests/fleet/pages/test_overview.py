@@ -52,7 +52,7 @@ def test_what_no_part_records_yet_is_unknown_with_its_reason(page, make_machine)
     make_machine(readings=[WORKING])
     text = page()
     assert "no bill read yet" in text
-    assert "no alert rules yet" in text
+    assert "rules not looked at yet" in text
 
 
 def test_currencies_stand_side_by_side(page, make_machine):

@@ -6,6 +6,8 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 from django.utils import timezone
 
+from fleet.alerts.door import raise_event
+from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import Hold, HoldKind
 from fleet.teams.audit import Actor
 from fleet.teams.invitations import create_invitation
@@ -63,7 +65,13 @@ def things(acme, alice, bob, project, account, make_instance, by):
     exporter = ScrapeTarget.objects.create(instance=instance, url="http://203.0.114.7:9400/metrics")
     source = PrometheusSource.objects.create(team=acme, name="Own", url="https://prometheus.example")
     row = SourceMachine.objects.create(source=source, label="node-1", last_at=timezone.now())
+    quiet = raise_event(
+        team=acme, cause="machine.unreachable", subject="x", severity="note", instance=instance, now=timezone.now()
+    )
+    window = MaintenanceWindow.objects.create(team=acme, starts_at=timezone.now(), ends_at=tomorrow)
     return {
+        "alerts": quiet.pk,
+        "alerts/maintenance": window.pk,
         "settings/sources": source.pk,
         "settings/sources/machines": row.pk,
         "exporters": exporter.pk,

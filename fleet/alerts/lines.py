@@ -1,0 +1,117 @@
+"""An alert as pages show it: its words, its machine as it is now, the signals folded under it, and who was told."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from fleet.alerts.models import Alert, Signal
+from fleet.alerts.places import machine_place, provider_name
+from fleet.alerts.words import closed_words, remedy_of, signal_words, title_of, why_of
+from fleet.formats import money_text
+from fleet.inventory.models import Instance, ProviderAccount
+from fleet.states import GpuState
+from fleet.telemetry.latest import MachineNow, machines_now
+from fleet.words import state_word
+
+# A burst of XIDs is one line of the page, not hundreds.
+SIGNALS_SHOWN = 12
+
+
+@dataclass
+class Line:
+    """`machine`: None where the alert is about no machine. `signals`: those that fire; of a closed alert, those that did."""
+
+    alert: Alert
+    now: datetime
+    machine: MachineNow | None = None
+    signals: list[Signal] = field(default_factory=list)
+
+    @cached_property
+    def title(self) -> str:
+        return title_of(self.alert)
+
+    @cached_property
+    def remedy(self) -> str:
+        return remedy_of(self.alert)
+
+    @property
+    def closed_why(self) -> str:
+        return closed_words(self.alert)
+
+    @property
+    def account(self) -> ProviderAccount | None:
+        instance = self.alert.instance
+        return instance.account if instance else self.alert.account
+
+    @property
+    def state(self) -> GpuState | None:
+        return self.machine.state if self.machine else None
+
+    @property
+    def place(self) -> str:
+        """The state in words and where it is."""
+        if self.alert.instance is not None:
+            word = state_word(self.state) if self.state else ""
+            return ", ".join(part for part in (word, machine_place(self.alert.instance)) if part)
+        return provider_name(self.alert.account) if self.alert.account else ""
+
+    @cached_property
+    def read_at(self) -> datetime | None:
+        if self.machine is None:
+            return None
+        host = [self.machine.host.sampled_at] if self.machine.host else []
+        return max((*host, *(gpu.latest.sampled_at for gpu in self.machine.gpus if gpu.latest)), default=None)
+
+    @property
+    def period_seconds(self) -> int:
+        agent = self.machine.agent if self.machine else None
+        return agent.report_seconds if agent else 10
+
+    @property
+    def evidence(self) -> str:
+        return why_of(self.alert) if self.alert.evidence else ""
+
+    @property
+    def so_far(self) -> str:
+        """What was spent while it lasted; "" where no price is known."""
+        spent = self.alert.money_so_far(self.now)
+        return "" if spent is None else money_text(spent, self.alert.currency)
+
+    @property
+    def shown_signals(self) -> list[tuple[Signal, str]]:
+        """With their words."""
+        return [(signal, signal_words(signal)) for signal in self.signals[:SIGNALS_SHOWN]]
+
+    @property
+    def hidden_signals(self) -> int:
+        return max(0, len(self.signals) - SIGNALS_SHOWN)
+
+
+def load_lines(alerts: Sequence[Alert], *, now: datetime) -> list[Line]:
+    """`alerts` come with instance, its account and owner, and account. Seven queries at most, however many there are."""
+    machines = _machines_of([alert.instance for alert in alerts if alert.instance], now)
+    signals = _signals_of(alerts)
+    return [
+        Line(alert, now, machines.get(alert.instance_id or 0), _of_now(alert, signals.get(alert.pk, []))) for alert in alerts
+    ]  # fmt: skip
+
+
+def _machines_of(instances: Iterable[Instance], now: datetime) -> Mapping[int, MachineNow]:
+    once = {instance.pk: instance for instance in instances}
+    return {found.instance.pk: found for found in machines_now(list(once.values()), now=now, brief=True)}
+
+
+def _signals_of(alerts: Sequence[Alert]) -> Mapping[int, list[Signal]]:
+    found: dict[int, list[Signal]] = defaultdict(list)
+    for signal in Signal.objects.filter(alert__in=[alert.pk for alert in alerts]).order_by("since", "pk"):
+        found[signal.alert_id].append(signal)
+    return found
+
+
+def _of_now(alert: Alert, signals: Sequence[Signal]) -> list[Signal]:
+    """Those that fire; of a closed alert all."""
+    return [signal for signal in signals if alert.closed_at is not None or signal.cleared_at is None]
