@@ -82,7 +82,7 @@ class Supervisor:
         while not self._stopping.is_set():
             self._tick()
             # On a fixed grid; times that a suspended machine slept through are left out, not made up for
-            due = max(due + self._interval * self._thrift.factor, time.monotonic())
+            due = max(due + self._pace, time.monotonic())
             self._stopping.wait(due - time.monotonic())
             self._check_sender()
         self._finish()
@@ -142,10 +142,18 @@ class Supervisor:
         host = self._host.read(time.monotonic())
         messages = self._gpus.receive(min(_TOGETHER_SECONDS, self._interval / 2))
         gpus = [gpu for message in messages for gpu in self._taken(message, at)]
-        self._batcher.add_sample({"at": at, "host": host, **({"gpus": gpus} if gpus else {})})
+        self._batcher.add_sample({**self._moment(at), "host": host, **({"gpus": gpus} if gpus else {})})
         environment = self._slow.environment()
         if environment:
             self._batcher.tell("environment", {**environment, **self._driver})
+
+    @property
+    def _pace(self) -> float:
+        return self._interval * self._thrift.factor
+
+    def _moment(self, at: float) -> dict[str, object]:
+        """A sample stands for the interval at which it was taken, also when it is sent after that was changed."""
+        return {"at": at, "interval_seconds": round(min(self._pace, _INTERVAL_RANGE[1]))}
 
     def _taken(self, message: dict[str, object], tick_at: float) -> list[dict[str, object]]:
         """The GPU rows to put beside the host's; rows of an earlier question become a sample with their own time."""
@@ -159,7 +167,7 @@ class Supervisor:
         gpus = [*_rows(message.get("gpus")), *self._known.lost_rows()]
         at = message.get("at")
         if isinstance(at, float) and at < tick_at - 0.5:
-            self._batcher.add_sample({"at": at, "gpus": gpus})
+            self._batcher.add_sample({**self._moment(at), "gpus": gpus})
             return []
         return gpus
 

@@ -17,7 +17,7 @@ from fleet.sandbox.client import Backoff, IngestClient, RefusedError, TokenRefus
 from fleet.sandbox.desk import Desk, write_private
 from fleet.sandbox.noise import scatter
 from fleet.sandbox.readings import Machine
-from fleet.sandbox.schedule import HISTORY_SECONDS, batch_of_times, outline_times, sample_times
+from fleet.sandbox.schedule import HISTORY_SECONDS, batch_of_times, outline_times, sample_times, step_seconds
 
 JSON = dict[str, Any]
 AGENT_VERSION = "0.1.0"
@@ -301,12 +301,17 @@ class Agent:
 
     def _batch(self, machine: Machine, since: float, times: list[float]) -> JSON:
         self.sequence += 1
-        body = {**self._envelope(machine), "seq": self.sequence, "samples": [machine.sample(at) for at in times]}
+        body = {**self._envelope(machine), "seq": self.sequence, "samples": [self._sample(machine, at) for at in times]}
         if events := self._events(machine, since, times[-1]):
             body["events"] = events
         if self.introduced_boot != machine.boot_id:
             body |= {"inventory": machine.inventory(), "environment": machine.environment()}
         return body
+
+    def _sample(self, machine: Machine, at: float) -> JSON:
+        """Also one that is sent ahead stands for what lies between it and its neighbours in the history."""
+        step = step_seconds(self.crew.desk.clock() - at, self.interval_seconds)
+        return {**machine.sample(at), "interval_seconds": round(step)}
 
     def _envelope(self, machine: Machine) -> JSON:
         return {

@@ -8,7 +8,8 @@ from math import ceil, floor
 
 HISTORY_SECONDS = 24 * 3600.0
 # (older than, seconds between samples). No chart of that age has finer buckets.
-TIERS = ((6 * 3600.0, 120.0), (3600.0, 30.0))
+# Divisors of five minutes, so that the samples of a rollup stand for all of it.
+TIERS = ((6 * 3600.0, 100.0), (3600.0, 30.0))
 OUTLINE_SECONDS, DENSE_SECONDS = 4 * 3600.0, 60.0
 # Below the two minutes after which readings no longer show one unbroken idle time.
 OUTLINE_STEP_SECONDS = 90.0
@@ -20,7 +21,7 @@ def sample_times(
     """Moments in (since, until] on a grid that does not depend on where one starts, so that a batch sent again repeats them."""
     at = since - offset_seconds
     while True:
-        step = _step(now - at, interval_seconds)
+        step = step_seconds(now - at, interval_seconds)
         at = (floor(at / step + 1e-9) + 1) * step
         if at + offset_seconds > until:
             return
@@ -49,6 +50,7 @@ def batch_of_times(times: Iterator[float], size: int) -> list[float]:
     return list(islice(times, size))
 
 
-def _step(age_seconds: float, interval_seconds: float) -> float:
+def step_seconds(age_seconds: float, interval_seconds: float) -> float:
+    """Between two samples of this age."""
     coarse = next((step for older_than, step in TIERS if age_seconds > older_than), interval_seconds)
     return ceil(coarse / interval_seconds) * interval_seconds

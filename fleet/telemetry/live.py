@@ -12,7 +12,7 @@ from fleet.inventory.models import Instance
 from fleet.teams.models import Team
 from fleet.telemetry.latest import GpuNow, MachineNow, machines_now
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest
-from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, Rows
+from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, READINGS_FROM, Rows
 from fleet.telemetry.state_codes import STATES_BY_CODE
 
 # Replayed samples are history: a page reads them as a series.
@@ -36,10 +36,10 @@ def sample_message(instance_id: int, batches: Iterable[Rows], *, now: float) -> 
     for rows in batches:
         for row in rows.hosts:
             if now - row[1] <= OLDEST_SECONDS:
-                _sample_at(samples, row[1])["host"] = dict(zip(HOST_COLUMNS, row[3:], strict=True))
+                _sample_at(samples, row[1])["host"] = dict(zip(HOST_COLUMNS, row[READINGS_FROM:], strict=True))
         for row in rows.gpus:
             if now - row[1] <= OLDEST_SECONDS:
-                reading = dict(zip(GPU_COLUMNS, row[3:], strict=True), state=STATES_BY_CODE[row[2]].value)
+                reading = dict(zip(GPU_COLUMNS, row[READINGS_FROM:], strict=True), state=STATES_BY_CODE[row[2]].value)
                 _sample_at(samples, row[1])["gpus"][str(row[0])] = reading
     if not samples:
         return None

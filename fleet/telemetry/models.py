@@ -113,6 +113,8 @@ class GpuSample(GpuReading):
     sampled_at = models.DateTimeField()
     # A code of fleet.telemetry.state_codes, judged as the sample came in; NULL: stored before there was one.
     state = models.PositiveSmallIntegerField(null=True)
+    # For how long it stands: what its sender said; NULL: as long as the machine's own pace says (rollups/statements.py).
+    interval_seconds = models.PositiveSmallIntegerField(null=True)
     pk = models.CompositePrimaryKey("gpu_id", "sampled_at")
 
     class Meta:
@@ -154,6 +156,7 @@ class HostSample(HostReading):
     )
     sampled_at = models.DateTimeField()
     devices = models.JSONField(null=True)
+    interval_seconds = models.PositiveSmallIntegerField(null=True)
     pk = models.CompositePrimaryKey("instance_id", "sampled_at")
 
     class Meta:

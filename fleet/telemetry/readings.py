@@ -32,6 +32,8 @@ GPU_COLUMNS = _columns(GpuWire, "utilization_percent", "memory_total_bytes")
 HOST_COLUMNS = _columns(HostWire, "cpu_percent", "memory_total_bytes")
 gpu_values = attrgetter(*GPU_COLUMNS)
 host_values = attrgetter(*HOST_COLUMNS)
+# Of a row of a GPU or machine: its readings stand behind its id, moment, state or devices, and interval.
+READINGS_FROM = 4
 
 OLDEST_SECONDS = 48 * 3600
 NEWEST_SECONDS = 60
@@ -76,7 +78,7 @@ class Activity:
 
 @dataclass(slots=True)
 class Rows:
-    """What one batch adds. GPU rows: id, moment, code of the state, readings; host rows: id, moment, JSON of the devices or None, readings."""
+    """What one batch adds. GPU rows: id, moment, code of the state, interval, readings; host rows: id, moment, JSON of the devices or None, interval, readings."""
 
     gpus: list[tuple[Any, ...]] = field(default_factory=list)
     hosts: list[tuple[Any, ...]] = field(default_factory=list)
@@ -142,7 +144,7 @@ def _add_sample(rows: Rows, sample: Sample, at: float, instance_id: int, gpu_ids
     rows.moments.add(at)
     host = sample.host
     if host is not None:
-        rows.hosts.append((instance_id, at, devices_json(host), *host_values(host)))
+        rows.hosts.append((instance_id, at, devices_json(host), sample.interval_seconds, *host_values(host)))
         if rows.newest_host is None or at > rows.newest_host[0]:
             rows.newest_host = (at, host)
     trails = rows.trails
@@ -151,7 +153,8 @@ def _add_sample(rows: Rows, sample: Sample, at: float, instance_id: int, gpu_ids
     host_moment = datetime.fromtimestamp(read_at, UTC) if read_at is not None else None
     for gpu in sample.gpus or ():
         gpu_id = gpu_ids[gpu.uuid]
-        rows.gpus.append((gpu_id, at, state_code(gpu, moment, waits, host_moment), *gpu_values(gpu)))
+        state = state_code(gpu, moment, waits, host_moment)
+        rows.gpus.append((gpu_id, at, state, sample.interval_seconds, *gpu_values(gpu)))
         mark = (at, None if gpu.state == "lost" else shows_work_of(gpu))
         trail = trails.get(gpu_id)
         if trail is None:

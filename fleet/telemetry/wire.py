@@ -16,6 +16,8 @@ MAX_EVENTS = 256
 MAX_STRING = 200
 MAX_LIST = 64
 MAX_PROVIDER_IDS = 32
+# A sample may stand for so long.
+LONGEST_INTERVAL_SECONDS = 300
 
 # DCGM and NVML write 2^32-1, 2^47 and values near 2^63 where they have none; every bound below lies under the sentinel of its field.
 Percent = Annotated[float, Meta(ge=0, le=100)]
@@ -43,6 +45,7 @@ Pid = Annotated[int, Meta(ge=1, le=1 << 22)]
 Epoch = Annotated[float, Meta(ge=0, le=1e11)]
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
+SampleInterval = Annotated[int, Meta(ge=1, le=LONGEST_INTERVAL_SECONDS)]
 IntervalSeconds = Annotated[float, Meta(ge=0.001, le=3_600)]
 Requests = Annotated[float, Meta(ge=0, le=1e6)]
 # What an engine did in an interval: a thousand GPUs do not make 2^40 tokens in an hour.
@@ -215,6 +218,7 @@ class ServingWire(Struct, gc=False):
 
 class Sample(Struct, gc=False):
     at: float
+    interval_seconds: SampleInterval | None = None
     host: HostWire | None = None
     gpus: Annotated[list[GpuWire], Meta(max_length=MAX_GPUS)] | None = None
     serving: Annotated[list[ServingWire], Meta(max_length=MAX_LIST)] | None = None

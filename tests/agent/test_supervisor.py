@@ -97,6 +97,22 @@ def test_gpus_and_host_share_one_time(running: Running) -> None:
     assert len(running.gpu_samples()[-1]["gpus"]) == 8
 
 
+def test_every_sample_says_what_it_stands_for(running: Running) -> None:
+    running.more(running.gpu_samples)
+    assert all("interval_seconds" in sample for sample in running.samples())
+
+
+def test_a_sample_stands_for_the_pace_at_which_it_is_taken(tmp_path: Path) -> None:
+    settings = Settings(url="http://127.0.0.1:9", token="rra_own", instance_id=17, machine_id="m")
+    idle = Supervisor(settings, Dashboard(settings.url, "rra_own"), str(tmp_path))
+    idle.obey({"interval_seconds": 40})
+    told = []
+    for factor in (1, 2, 8):
+        idle._thrift.factor = factor
+        told.append(idle._moment(1.0)["interval_seconds"])
+    assert told == [40, 80, 300], "slower where it spares its machine, and no more than the dashboard takes"
+
+
 def test_inventory_and_environment_are_sent_once(running: Running) -> None:
     running.more(lambda: [batch for batch in running.stub.samples if "environment" in batch], 1)
     running.more(running.gpu_samples, 8)

@@ -28,8 +28,14 @@ def _types(model: type[models.Model], names: Sequence[str]) -> list[tuple[str, A
 GPU_READING = _types(GpuReading, GPU_COLUMNS)
 HOST_READING = _types(HostReading, HOST_COLUMNS)
 
-GPU_SAMPLE: Columns = [("gpu_id", INT8), ("at", FLOAT8), ("state", INT4), *GPU_READING]
-HOST_SAMPLE: Columns = [("instance_id", INT8), ("at", FLOAT8), ("devices", TEXT), *HOST_READING]
+GPU_SAMPLE: Columns = [("gpu_id", INT8), ("at", FLOAT8), ("state", INT4), ("interval_seconds", INT4), *GPU_READING]
+HOST_SAMPLE: Columns = [
+    ("instance_id", INT8),
+    ("at", FLOAT8),
+    ("devices", TEXT),
+    ("interval_seconds", INT4),
+    *HOST_READING,
+]
 _BOTH_TIMES: Columns = [("at", FLOAT8), ("received_at", FLOAT8)]
 GPU_LATEST: Columns = [
     ("gpu_id", INT8),
@@ -93,13 +99,13 @@ def _set(columns: Columns) -> str:
 
 
 INSERT_GPU_SAMPLES = (
-    f"INSERT INTO gpu_sample (gpu_id, sampled_at, state, {names(GPU_READING)}) "
-    f"SELECT u.gpu_id, to_timestamp(u.at), u.state::int2, {names(GPU_READING, 'u.')} FROM {unnest(GPU_SAMPLE)} "
+    f"INSERT INTO gpu_sample (gpu_id, sampled_at, state, interval_seconds, {names(GPU_READING)}) "
+    f"SELECT u.gpu_id, to_timestamp(u.at), u.state::int2, u.interval_seconds::int2, {names(GPU_READING, 'u.')} FROM {unnest(GPU_SAMPLE)} "
     "ON CONFLICT DO NOTHING"
 )
 INSERT_HOST_SAMPLES = (
-    f"INSERT INTO host_sample (instance_id, sampled_at, devices, {names(HOST_READING)}) "
-    f"SELECT u.instance_id, to_timestamp(u.at), u.devices::jsonb, {names(HOST_READING, 'u.')} "
+    f"INSERT INTO host_sample (instance_id, sampled_at, devices, interval_seconds, {names(HOST_READING)}) "
+    f"SELECT u.instance_id, to_timestamp(u.at), u.devices::jsonb, u.interval_seconds::int2, {names(HOST_READING, 'u.')} "
     f"FROM {unnest(HOST_SAMPLE)} ON CONFLICT DO NOTHING"
 )
 

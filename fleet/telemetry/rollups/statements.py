@@ -70,6 +70,12 @@ def _upsert(key: str, columns: Sequence[str]) -> sql.Composed:
     return clause.format(sql.Identifier(key), changed)
 
 
+# A sample stands for the interval that it names, else for the pace of its machine now: the agent's, unless it said nothing since the bucket began.
+_TOLD = sql.SQL("coalesce(sum(interval_seconds), 0) AS told_seconds, count(*) - count(interval_seconds) AS untold")
+_COVERAGE = sql.SQL(
+    "least(1, coalesce(cell.told_seconds + cell.untold * coalesce(CASE WHEN agent.batch_at >= %(since)s THEN agent.interval_seconds END, "
+    "pace.seconds, agent.interval_seconds, %(interval)s), 0) / %(width)s::float8)"
+)
 # How often machines without an agent are read.
 _PACE = """
 pace AS (
@@ -82,11 +88,11 @@ pace AS (
 
 _GPU = """
 WITH {pace}, cell AS (
-    SELECT gpu_id, count(*) AS samples, bit_or({bits}) AS {bits}, {state_counts}, {aggregates}
+    SELECT gpu_id, count(*) AS samples, {told}, bit_or({bits}) AS {bits}, {state_counts}, {aggregates}
     FROM gpu_sample WHERE sampled_at >= %(since)s AND sampled_at < %(until)s AND {which_samples} GROUP BY gpu_id
 ), present AS (
     SELECT gpu.id AS gpu_id, gpu.instance_id, alike.id AS group_id, coalesce(cell.samples, 0) AS samples,
-        least(1, coalesce(cell.samples, 0) * coalesce(agent.interval_seconds, pace.seconds, %(interval)s) / %(width)s::float8) AS coverage
+        {coverage} AS coverage
     FROM fleet_gpu gpu JOIN fleet_instance machine ON machine.id = gpu.instance_id
     LEFT JOIN fleet_agent agent ON agent.instance_id = machine.id
     LEFT JOIN pace ON pace.instance_id = machine.id
@@ -123,12 +129,11 @@ FROM timed LEFT JOIN cell ON cell.gpu_id = timed.gpu_id ORDER BY timed.gpu_id
 
 _HOST = """
 WITH {pace}, cell AS (
-    SELECT instance_id, count(*) AS samples, {aggregates}
+    SELECT instance_id, count(*) AS samples, {told}, {aggregates}
     FROM host_sample WHERE sampled_at >= %(since)s AND sampled_at < %(until)s AND {which} GROUP BY instance_id
 )
 INSERT INTO {table} AS rolled (instance_id, bucket_at, samples, coverage, {columns})
-SELECT machine.id, %(since)s, cell.samples,
-    least(1, cell.samples * coalesce(agent.interval_seconds, pace.seconds, %(interval)s) / %(width)s::float8), {statistics}
+SELECT machine.id, %(since)s, cell.samples, {coverage}, {statistics}
 FROM cell JOIN fleet_instance machine ON machine.id = cell.instance_id
 LEFT JOIN fleet_agent agent ON agent.instance_id = machine.id
     LEFT JOIN pace ON pace.instance_id = machine.id ORDER BY machine.id
@@ -174,6 +179,8 @@ def roll_gpus(table: str, *, some: bool) -> sql.Composed:
     which = of_some if some else of_range
     return sql.SQL(_GPU).format(
         pace=sql.SQL(_PACE),
+        told=_TOLD,
+        coverage=_COVERAGE,
         bits=sql.Identifier(BITS),
         table=sql.Identifier(table),
         state_counts=_state_counts(),
@@ -194,6 +201,8 @@ def roll_hosts(table: str, *, some: bool) -> sql.Composed:
     columns = _names(HOST_ROLLED)
     return sql.SQL(_HOST).format(
         pace=sql.SQL(_PACE),
+        told=_TOLD,
+        coverage=_COVERAGE,
         table=sql.Identifier(table),
         aggregates=_aggregates(HOST_ROLLED),
         which=sql.SQL("instance_id = ANY(%(instance_ids)s)" if some else "true"),

@@ -143,7 +143,7 @@ class Shard:
     async def _store(self, job: Job, scraped: Scraped, at: float, dropped: Counter[str]) -> None:
         if scraped.gpus is None and scraped.host is None:
             return
-        sample = Sample(at=at, host=scraped.host, gpus=scraped.gpus)
+        sample = Sample(at=at, interval_seconds=job.interval_seconds, host=scraped.host, gpus=scraped.gpus)
         batch = Batch(v=1, sent_at=at, samples=[sample], events=scraped.events, inventory=scraped.inventory)
         await self.store_batch(job.instance_id, batch, dropped)
 

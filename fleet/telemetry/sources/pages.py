@@ -16,7 +16,7 @@ from fleet.telemetry.scrape.dialects import DCGM, KINDS, NODE, NVIDIA_GPU, read_
 from fleet.telemetry.scrape.history import History
 from fleet.telemetry.scrape.page import Page
 from fleet.telemetry.scrape.readings import Scraped, UnusableError
-from fleet.telemetry.wire import Event, InventoryRow, Sample
+from fleet.telemetry.wire import LONGEST_INTERVAL_SECONDS, Event, InventoryRow, Sample
 
 NAMES = frozenset().union(*(dialect.names for dialect in KINDS["auto"]))
 GPU_NAMES = DCGM.names | NVIDIA_GPU.names
@@ -46,6 +46,10 @@ class MachineReadings:
     sample_seconds: int = 0
     problem: UnusableError | None = None
     dropped: Counter[str] = field(default_factory=Counter)
+
+    def stand_for(self, seconds: int) -> None:
+        for sample in self.samples:
+            sample.interval_seconds = seconds if 0 < seconds <= LONGEST_INTERVAL_SECONDS else None
 
 
 def machine_of(labels: Mapping[str, str], *, chosen: str) -> str:

@@ -108,6 +108,8 @@ def _read_stretch(source: PrometheusSource, token: str, *, since: datetime, unti
     pages = pages_of(series, gpu_label=source.gpu_label, host_label=source.host_label)
     found = {label: readings_of(machine, after=since.timestamp()) for label, machine in pages.items()}
     rows = note_labels(source, found, now=now)
+    for label, row in rows.items():
+        found[label].stand_for(row.sample_seconds)
     instance_ids = {label: row.instance_id for label, row in rows.items() if row.instance_id is not None}
     others = fed_by_others(source, set(instance_ids.values()), now=now)
     mine = {label: pk for label, pk in instance_ids.items() if pk not in others}

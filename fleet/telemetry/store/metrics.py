@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import or_
 from typing import Any
 
-from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS
+from fleet.telemetry.readings import GPU_COLUMNS, HOST_COLUMNS, READINGS_FROM
 from fleet.telemetry.rollups.columns import BITS
 from fleet.telemetry.state_codes import STATES_BY_CODE
 from fleet.telemetry.store.remote_write import Label, encode_series
@@ -22,8 +22,6 @@ from fleet.telemetry.store.remote_write import Label, encode_series
 PREFIX = "rackrent"
 STATE, BIT = "state", "throttle_bit"
 MAX_BIT = 63
-# GPU rows: id, moment, state, readings; host rows: id, moment, devices, readings (ingest.statements).
-_READINGS_FROM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Point:
 
     @property
     def values(self) -> int:
-        return sum(value is not None for value in self.row[_READINGS_FROM:]) + (self.gpu_id is not None)
+        return sum(value is not None for value in self.row[READINGS_FROM:]) + (self.gpu_id is not None)
 
 
 def points_of(
@@ -66,7 +64,7 @@ def _series_of(machine_id: int, gpu_id: int | None, points: Sequence[Point]) -> 
     kind, columns = ("host", HOST_COLUMNS) if gpu_id is None else ("gpu", GPU_COLUMNS)
     owner = [*([("gpu", str(gpu_id))] if gpu_id is not None else ()), ("machine", str(machine_id))]
     moments = [point.moment for point in points]
-    values = zip(*(point.row[_READINGS_FROM:] for point in points), strict=True)
+    values = zip(*(point.row[READINGS_FROM:] for point in points), strict=True)
     for name, column in zip(columns, values, strict=True):
         known = [pair for pair in zip(moments, column, strict=True) if pair[1] is not None]
         if known:

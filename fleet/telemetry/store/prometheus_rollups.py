@@ -128,7 +128,7 @@ def _rows(store: Store, resolution: Resolution, since: datetime, gpu_ids: Sequen
     asked = Asked(GPUS, gpu_ids, MEANS, "mean")
     means = {pk: figures for pk, _number, *figures in store.figures(asked, span)} if gpu_ids else {}
     found: list[Row] = []
-    for interval, ids in _by_interval(gpu_ids).items():
+    for interval, ids in _by_interval(gpu_ids, since).items():
         for told in store.state_seconds(ids, span, interval_seconds=interval):
             pk, _number, *seconds = told
             covered = _covered(seconds)
@@ -142,11 +142,17 @@ def _covered(seconds: Sequence[float]) -> float:
     return sum(value for name, value in told.items() if name not in {"unknown_seconds", "stopped_seconds"})
 
 
-def _by_interval(gpu_ids: Sequence[int]) -> Mapping[int, list[int]]:
+def _by_interval(gpu_ids: Sequence[int], since: datetime) -> Mapping[int, list[int]]:
+    """An agent that said nothing since then does not set the pace of whatever else is read of its machine."""
     machines = dict(GPU.objects.filter(pk__in=gpu_ids).values_list("pk", "instance_id"))
     instance_ids = set(machines.values())
-    paces: dict[int, int] = scrape_intervals(instance_ids)
-    paces |= dict(Agent.objects.filter(instance_id__in=instance_ids).values_list("instance_id", "interval_seconds"))
+    agents = Agent.objects.filter(instance_id__in=instance_ids)
+    spoke = agents.filter(batch_at__gte=since)
+    paces = {
+        **dict(agents.values_list("instance_id", "interval_seconds")),
+        **scrape_intervals(instance_ids),
+        **dict(spoke.values_list("instance_id", "interval_seconds")),
+    }
     found: dict[int, list[int]] = {}
     for pk in gpu_ids:
         found.setdefault(paces.get(machines.get(pk, 0)) or DEFAULT_INTERVAL_SECONDS, []).append(pk)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fleet.inventory.models import GPU, Observation
 from fleet.states import GpuState
+from fleet.telemetry.models import Agent, ScrapeTarget
 from fleet.telemetry.partitions import ensure_partitions
 from fleet.telemetry.rollups import roll
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, HOUR
@@ -141,6 +142,35 @@ def test_silence_of_a_machine_that_was_listed_as_off_is_stopped(machine, gpu):
     assert seconds_in(third) == pytest.approx({GpuState.UNKNOWN: 60, GpuState.STOPPED: 240})
     assert seconds_in(fourth) == {GpuState.STOPPED: 300}
     assert (fourth.samples, fourth.coverage, fourth.power_watts_avg) == (0, 0, None)
+
+
+@pytest.mark.django_db
+def test_a_sample_stands_for_the_interval_that_it_was_taken_at(machine, gpu):
+    """Samples of a slower time stay whole when the agent is made faster, and so does what was made slower on purpose."""
+    store(gpu, NOON, seconds=300, every=60, interval_seconds=60)
+    store(gpu, NOON + 5 * MINUTES, seconds=300, every=100, interval_seconds=60)
+    store(gpu, NOON + 10 * MINUTES, seconds=300, every=100)
+    store_host(machine, NOON, seconds=300, every=100, interval_seconds=50)
+    Agent.objects.update(interval_seconds=5)
+    roll_up(now=NOON + 15 * MINUTES + GRACE)
+    told, thin, untold = GpuRollupFiveMinutes.objects.order_by("bucket_at")
+    assert seconds_in(told) == {GpuState.WORKING: 300}
+    assert seconds_in(thin) == pytest.approx({GpuState.WORKING: 180, GpuState.UNKNOWN: 120})
+    assert seconds_in(untold) == pytest.approx({GpuState.WORKING: 15, GpuState.UNKNOWN: 285})
+    assert HostRollupFiveMinutes.objects.get().coverage == pytest.approx(0.5)
+
+
+@pytest.mark.django_db
+def test_an_agent_that_is_silent_does_not_set_the_pace_of_an_exporter(machine, gpu):
+    Agent.objects.update(interval_seconds=5, batch_at=NOON - HOURS)
+    ScrapeTarget.objects.create(instance=machine, url="http://127.0.0.1:9400/metrics", interval_seconds=30)
+    store(gpu, NOON, seconds=300, every=30)
+    store(gpu, NOON + 5 * MINUTES, seconds=300, every=30)
+    roll_up(now=NOON + 5 * MINUTES + GRACE)
+    Agent.objects.update(batch_at=NOON + 9 * MINUTES)
+    roll_up(now=NOON + 10 * MINUTES + GRACE)
+    shares = GpuRollupFiveMinutes.objects.order_by("bucket_at").values_list("coverage", flat=True)
+    assert list(shares) == [1.0, pytest.approx(50 / 300)]
 
 
 @pytest.mark.django_db

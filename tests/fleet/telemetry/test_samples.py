@@ -44,6 +44,26 @@ async def test_sending_a_batch_twice_stores_it_once(reporter):
     assert (await GpuSample.objects.acount(), await HostSample.objects.acount()) == (1, 1)
 
 
+async def test_a_sample_keeps_the_interval_that_it_was_taken_at(reporter):
+    now = time.time()
+    told = [60, 301, None]
+    samples = [
+        {
+            "at": now - age,
+            "host": {"load1": 1.0},
+            "gpus": [{"uuid": "GPU-a", "power_watts": 1.0}],
+            "interval_seconds": it,
+        }
+        for age, it in zip((30, 20, 10), told, strict=True)
+    ]
+    response = await reporter.samples(*samples)
+    assert response.json()["accepted"]["gpu"] == 3
+    assert response.json()["dropped"] == {"interval_seconds": 1}
+    for model in (GpuSample, HostSample):
+        stored = model.objects.order_by("sampled_at").values_list("interval_seconds", flat=True)
+        assert [seconds async for seconds in stored] == [60, None, None]
+
+
 async def test_latest_only_moves_forward(reporter):
     now = time.time()
     await reporter.samples({"at": now - 1, "gpus": [{"uuid": "GPU-a", "power_watts": 1.0}], "host": {"load1": 1.0}})

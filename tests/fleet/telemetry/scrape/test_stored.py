@@ -37,7 +37,8 @@ def test_a_gpu_and_a_host_land_where_an_agents_do(make_instance, target_of):
     assert scrape() == ["", ""]
     gpu = GPU.objects.get(instance=machine)
     assert (gpu.uuid, gpu.name, gpu.memory_total_bytes) == (CARD, "NVIDIA H100 80GB HBM3", 1 << 30)
-    assert GpuSample.objects.get().utilization_percent == 97
+    stored = GpuSample.objects.get()
+    assert (stored.utilization_percent, stored.interval_seconds) == (97, 30)
     assert HostSample.objects.get().load1 == 3
     assert (GpuLatest.objects.get().power_watts, HostLatest.objects.get().load1) == (600, 3)
     machine.refresh_from_db()

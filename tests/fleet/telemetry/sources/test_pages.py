@@ -23,6 +23,8 @@ def test_every_scrape_is_a_sample_at_its_own_moment():
     assert [sample.gpus[0].power_watts for sample in found.samples] == [1.5, None]
     assert found.samples[0].gpus[0].uuid == CARD
     assert found.sample_seconds == 15
+    found.stand_for(15)
+    assert {sample.interval_seconds for sample in found.samples} == {15}
     assert [row.name for row in found.inventory] == ["NVIDIA H100"]
 
 

@@ -29,11 +29,11 @@ Row = tuple[Any, ...]
 
 
 def gpu_row(gpu: GPU, at: datetime, *, state: GpuState = GpuState.WORKING, **values: float) -> Row:
-    return (gpu.pk, at.timestamp(), STATE_CODES[state], *(values.get(name) for name in GPU_COLUMNS))
+    return (gpu.pk, at.timestamp(), STATE_CODES[state], None, *(values.get(name) for name in GPU_COLUMNS))
 
 
 def host_row(instance: Instance, at: datetime, **values: float) -> Row:
-    return (instance.pk, at.timestamp(), None, *(values.get(name) for name in HOST_COLUMNS))
+    return (instance.pk, at.timestamp(), None, None, *(values.get(name) for name in HOST_COLUMNS))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from tests.fleet.telemetry.store.fake import fake_store
 
 
 def gpu_rows(moments, *, gpu_id=7, utilization=50.0):
-    return [(gpu_id, at, 1, utilization, *[None] * 20) for at in moments]
+    return [(gpu_id, at, 1, None, utilization, *[None] * 20) for at in moments]
 
 
 async def send(samples: Samples):
