@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 
@@ -21,6 +22,7 @@ from config.health import healthz  # noqa: E402
 from config.metrics.page import metrics  # noqa: E402
 from config.origin import SameOrigin  # noqa: E402
 from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa: E402
+from config.watch import watch  # noqa: E402
 from fleet.telemetry.consumers import LiveConsumer  # noqa: E402
 from fleet.telemetry.ingest.app import PREFIXES, Ingest  # noqa: E402
 
@@ -52,12 +54,16 @@ def with_ingest(ingest: Ingest, otherwise: Application) -> Application:
 
 
 async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
+    watching: asyncio.Task[None] | None = None
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
             await ingest.start()
+            watching = asyncio.create_task(watch())
             await send({"type": "lifespan.startup.complete"})
         else:
+            if watching is not None:
+                watching.cancel()
             await ingest.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return

@@ -47,6 +47,7 @@ WOKE_WORDS: Mapping[str, str | Promise] = {
 OWN_PARTS: Mapping[str, str | Promise] = {
     "beat": gettext_lazy("the scheduler has sent nothing"),
     "worker": gettext_lazy("the worker has done nothing"),
+    "broker": gettext_lazy("the broker cannot be reached"),
     "rollups": gettext_lazy("rollups are late: charts and costs stand still"),
     "ingest": gettext_lazy("readings are not taken in"),
     "evaluation": gettext_lazy("alert rules were not evaluated"),

@@ -30,7 +30,7 @@ class RuleKind:
     """`evaluate` yields what fires and what the evidence does not settle; what it leaves out is over.
 
     for_seconds: how long it has to fire before it opens a signal; clear_seconds: how long the evidence that it is over has to last.
-    history: where a preview looks ("gpu", "host", "events", "observations", "accounts"; "" = nothing of it is kept).
+    history: where a preview looks ("gpu", "host", "events", "observations"; "" = nothing of it is kept).
     """
 
     kind: str

@@ -77,7 +77,7 @@ RULES = (
         clear_seconds=0,
         history="observations",
     ),
-    RuleKind(UNMANAGED, "machine.unmanaged", NOTE, unmanaged, for_seconds=900, clear_seconds=0, history="accounts"),
+    RuleKind(UNMANAGED, "machine.unmanaged", NOTE, unmanaged, for_seconds=900, clear_seconds=0),
     RuleKind(
         LEASE,
         "machine.lease",

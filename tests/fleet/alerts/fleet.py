@@ -13,8 +13,6 @@ from fleet.inventory.models import GPU, Instance, ProviderAccount
 from fleet.teams.models import Team
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest
 
-STEP = timedelta(seconds=10)
-
 
 @dataclass
 class TestFleet:
@@ -24,6 +22,7 @@ class TestFleet:
 
     team: Team
     now: datetime
+    step: timedelta = timedelta(seconds=10)
     machines: list[Instance] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
     events: list[AlertEvent] = field(default_factory=list)
@@ -66,6 +65,7 @@ class TestFleet:
             "memory_total_bytes": 80 << 30,
             "temperature_celsius": 60.0,
             "throttle_reasons": 0,
+            "lost": False,
             "process_count": 1,
         }
         Agent.objects.filter(instance_id__in=loud).update(
@@ -74,11 +74,11 @@ class TestFleet:
         GpuLatest.objects.filter(gpu__instance_id__in=loud).update(**{"sampled_at": self.now, **well, **self.gpu})
         HostLatest.objects.filter(instance_id__in=loud).update(**{"sampled_at": self.now, **self.host})
 
-    def pass_time(self, seconds: float) -> list[AlertEvent]:
-        """Evaluations every ten seconds. Returns what came of them."""
+    def pass_time(self, seconds: float, *, step: float = 10) -> list[AlertEvent]:
+        """Evaluations every ten seconds, or less often where nothing hangs on it. Returns what came of them."""
         until, found = self.now + timedelta(seconds=seconds), []
         while self.now < until:
-            self.now += STEP
+            self.now += timedelta(seconds=step)
             found += self.evaluate()
         return found
 
