@@ -86,7 +86,7 @@ def training_plan(wish: TrainingWish, market: Market, chosen: Chosen | None = No
         wish=wish,
         market=market,
         best=best,
-        by_gpu=ranked,
+        by_gpu=[best if best and option.gpu is best.gpu and option.gpus == best.gpus else option for option in ranked],
         layouts=layouts,
         left_out=searches.left_out,
         ladder=_ladder(best, layouts) if best else (),

@@ -5,6 +5,12 @@ from __future__ import annotations
 from django.urls import path
 
 from fleet.pages import heat, instance, instances, overview, start, usage
+from fleet.teams.access import requires
+from fleet.teams.models import Role
+from planner.web import views as planner
+
+# They only ask: what is pasted is too long for an address.
+asks = requires(Role.VIEWER)
 
 team_urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -19,5 +25,8 @@ team_urlpatterns = [
     path("instances/<int:pk>/heat/", instance.instance_heat, name="instance_heat"),
     path("usage/", usage.usage, name="usage"),
     path("usage/heat/", heat.usage_heat, name="usage_heat"),
+    path("planner/", planner.planner, name="planner"),
+    path("planner/config/", asks(planner.read_config), name="planner_config"),
+    path("planner/symptom/", asks(planner.symptom), name="planner_symptom"),
     path("instances/<int:pk>/pulse/", instance.instance_pulse, name="instance_pulse"),
 ]

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from planner.catalogue.gpus import Gpu
 from planner.reasons import Reason, reason
+from planner.runs import DType
+from planner.speed.cards import NoRateError, printed_rate
 from planner.wishes import ServingWish, TrainingWish
 
 WishKind = TypeVar("WishKind", TrainingWish, ServingWish)
@@ -21,10 +23,10 @@ CUDA_ONLY_FORMATS = frozenset({"nf4", "nf4-dq", "fp4", "fp4-dq"})
 def adapt(wish: WishKind, gpu: Gpu) -> WishKind | Reason:
     """The wish as this GPU can do it, or why it cannot."""
     capability = gpu.compute_capability
-    if gpu.memory_bandwidth is None or gpu.rate("fp16") is None:
+    if gpu.memory_bandwidth is None or gpu.rate("fp16") is None or not _computes(gpu, wish.compute_dtype):
         return reason("unsuitable.no_rate", gpu=gpu.name)
     if capability is None:
-        return reason("unsuitable.cuda_only", gpu=gpu.name) if wish.weight_format in CUDA_ONLY_FORMATS else wish
+        return _without_cuda(wish, gpu)
     if (refusal := _refusal(wish, gpu, capability)) is not None:
         return refusal
     if capability < BF16_FROM and wish.compute_dtype == "bf16":
@@ -32,6 +34,24 @@ def adapt(wish: WishKind, gpu: Gpu) -> WishKind | Reason:
     if isinstance(wish, TrainingWish) and capability < FLASH_FROM and wish.attention == "flash":
         wish = replace(wish, attention="sdpa")
     return wish
+
+
+def _without_cuda(wish: WishKind, gpu: Gpu) -> WishKind | Reason:
+    if wish.weight_format in CUDA_ONLY_FORMATS:
+        return reason("unsuitable.cuda_only", gpu=gpu.name)
+    unpacked = wish.weight_format == "fp8" and gpu.fp8 is None
+    return reason("unsuitable.no_rate", gpu=gpu.name) if unpacked else wish
+
+
+def _computes(gpu: Gpu, dtype: DType) -> bool:
+    """FP8 is judged by the compute capability, which says more than a missing rate."""
+    if dtype == "fp8" and gpu.compute_capability is not None and gpu.fp8 is None:
+        return True
+    try:
+        printed_rate(gpu, dtype)
+    except NoRateError:
+        return False
+    return True
 
 
 def _refusal(wish: TrainingWish | ServingWish, gpu: Gpu, capability: tuple[int, int]) -> Reason | None:

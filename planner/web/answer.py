@@ -12,14 +12,15 @@ from planner.parameters import count_parameters
 from planner.plan import LeftOut, ServingPlan, TrainingPlan
 from planner.reasons import Reason
 from planner.shapes import ModelShape
+from planner.web.artefacts import artefact_rows
 from planner.web.asking import make_plan
 from planner.web.breakdown import memory_breakdown, time_breakdown
 from planner.web.options import Row, option_row, option_rows
 from planner.web.query import query_of
 from planner.web.rentorbuy import owning_row
 from planner.web.stack import software_row
-from planner.web.words import sentence
-from planner.web.words.terms import GUIDE_STEPS, NEED_VALUES, NEEDS, STEPS, VERDICTS
+from planner.web.words import SENTENCES, sentence
+from planner.web.words.terms import NEED_VALUES, NEEDS, STEPS, VERDICTS
 
 
 def answer(given: Mapping[str, Any]) -> Row:
@@ -43,11 +44,12 @@ def answer(given: Mapping[str, Any]) -> Row:
 def _of_best(plan: TrainingPlan | ServingPlan, given: Mapping[str, Any]) -> Row:
     """What can only be said of a chosen option; nulls where nothing fits."""
     if plan.best is None:
-        return dict.fromkeys(("memory", "times", "software", "owning"))
+        return dict.fromkeys(("memory", "times", "software", "artefacts", "owning"))
     return {
         "memory": memory_breakdown(plan.best),
         "times": time_breakdown(plan.best),
         "software": software_row(plan.best, given["driver"]),
+        "artefacts": artefact_rows(plan.best, given),
         "owning": owning_row(plan.best, given),
     }
 
@@ -116,4 +118,4 @@ def _engine(advice: EngineAdvice) -> Row:
 
 
 def _guide_step(step: GuideStep) -> Row:
-    return {"key": step.key, "name": str(GUIDE_STEPS[step.key]), "items": _sentences(step.items)}
+    return {"key": step.key, "name": str(SENTENCES[step.key]), "items": _sentences(step.items)}

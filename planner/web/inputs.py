@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _now
@@ -22,7 +24,8 @@ from planner.shapes import ModelShape
 from planner.web.fields import amount, choice, choices, flag, line, real, whole
 from planner.web.words import sentence
 
-MOST_TOKENS = 10**15
+# As nvidia-smi shows it, or its branch alone.
+_DRIVER = re.compile(r"[0-9]{3}(\.[0-9]{1,4}){0,2}")
 USUAL_MODEL = "meta-llama/Meta-Llama-3.1-8B"
 LORA_TARGETS = {"all": ("q", "k", "v", "o", "gate", "up", "down"), "attention": ("q", "k", "v", "o")}
 WEIGHT_FORMATS = [
@@ -68,7 +71,6 @@ class PlanInput(serializers.Serializer[dict[str, Any]]):
         _("Method"),
         [("full", _("All weights")), ("lora", "LoRA"), ("qlora", "QLoRA")],
         "lora",
-        help_text=_("Training."),
     )
     sequence_length = whole(_("Sequence length"), 16, 2_000_000, 2048, help_text=_("Tokens of the longest sequence."))
     global_batch = whole(
@@ -209,12 +211,15 @@ class PlanInput(serializers.Serializer[dict[str, Any]]):
         return text
 
     def validate_driver(self, text: str) -> str:
-        parts = text.split(".")
-        if text and not (
-            1 <= len(parts) <= 3 and all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts)
-        ):
+        if text and not _DRIVER.fullmatch(text):
             raise ValidationError(_now("Give a version like 550.54.15."))
         return text
+
+
+@cache
+def input_fields() -> Mapping[str, Any]:
+    """The fields by name, to read; a serializer copies all of them each time it is made."""
+    return dict(PlanInput().fields)
 
 
 def checked_config(config: Any) -> str:

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from planner.catalogue.hf_config import shape_from_config
 from planner.catalogue.shape_text import text_of
-from planner.web.inputs import PlanInput
+from planner.web.inputs import input_fields
 
 
 def query_of(given: Mapping[str, Any], **changes: Any) -> str:
@@ -25,7 +25,7 @@ def query_of(given: Mapping[str, Any], **changes: Any) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, field in PlanInput().fields.items():
+    for name, field in input_fields().items():
         value = values[name]
         if name == "config":
             continue
@@ -47,13 +47,13 @@ def _text(value: Any) -> str:
 
 def takes_several(name: str) -> bool:
     """Whether a field of the input holds a list."""
-    return isinstance(PlanInput().fields.get(name), serializers.MultipleChoiceField)
+    return isinstance(input_fields().get(name), serializers.MultipleChoiceField)
 
 
 def data_of(query: QueryDict) -> dict[str, Any]:
     """What an address or a form says, as a body would say it: empty means not said; names that are no fields are left out."""
     data: dict[str, Any] = {}
-    for name, field in PlanInput().fields.items():
+    for name, field in input_fields().items():
         if isinstance(field, serializers.MultipleChoiceField):
             if chosen := [value for value in query.getlist(name) if value]:
                 data[name] = chosen

@@ -31,12 +31,17 @@ EXAMPLE_INPUT = {
 }
 
 
+LONGEST_IN_EXAMPLE = 200
+
+
 def shortened(answer: Any) -> Any:
-    """An answer with the first row of each list, for the example."""
+    """An answer with the first row of each list and the beginning of files, for the example."""
     if isinstance(answer, dict):
         return {name: shortened(value) for name, value in answer.items()}
     if isinstance(answer, list):
         return [shortened(value) for value in answer[:1]]
+    if isinstance(answer, str) and len(answer) > LONGEST_IN_EXAMPLE:
+        return answer[:LONGEST_IN_EXAMPLE] + "…"
     return answer
 
 
@@ -229,6 +234,29 @@ class PlanSoftware(Fields):
     findings = PlanFinding(many=True)
 
 
+class PlanFile(Fields):
+    name = _text()
+    text = _text()
+
+
+class PlanCommand(Fields):
+    where = _words(["every-node", "first-node", "one-machine"])
+    where_words = _text()
+    text = _text("For bash, in the directory of the files.")
+    note = _text()
+
+
+class PlanArtefact(Fields):
+    """What starts the best option with one launcher."""
+
+    launcher = _text()
+    name = _text()
+    unfit = _text("Why this launcher cannot do it; null where it can.", null=True)
+    files = PlanFile(many=True)
+    commands = PlanCommand(many=True)
+    notes = _sentences("What to know before.")
+
+
 class PlanSource(Fields):
     name = _text()
     observed_on = serializers.DateField()
@@ -299,6 +327,9 @@ class PlanAnswer(Fields):
     memory = PlanMemory(allow_null=True)
     times = PlanTime(many=True, allow_null=True)
     software = PlanSoftware(allow_null=True)
+    artefacts = PlanArtefact(
+        many=True, allow_null=True, help_text="Those that can do it first. Serving: of one replica."
+    )
     owning = PlanOwning(allow_null=True)
     ladder = PlanStep(many=True, help_text="Training: the advice of experience, simplest first.")
     method = _sentences("Training: about the method itself.")

@@ -132,12 +132,6 @@ PRICE_KINDS: Words = {
     "spot": _("spot"),
     "team": _("your price"),
 }
-GUIDE_STEPS: Words = {
-    "guide.data": _("How much data"),
-    "guide.cleaning": _("Cleaning"),
-    "guide.privacy": _("De-identification"),
-    "guide.evaluation": _("Evaluation"),
-}
 OWNING_COSTS: Words = {
     "hardware": _("Hardware, less resale"),
     "financing": _("Financing"),
@@ -160,6 +154,24 @@ LEVELS: Words = {
     "minor": _("minor-version compatibility"),
     "ptx-risk": _("may stop at PTX"),
     "refused": _("does not work"),
+}
+LAUNCHER_NAMES: Words = {
+    "torchrun": "torchrun",
+    "huggingface": "Hugging Face TRL",
+    "accelerate": "accelerate",
+    "deepspeed": "DeepSpeed",
+    "megatron": "Megatron-LM",
+    "colossalai": "ColossalAI",
+    "paddle": "PaddlePaddle",
+    "export": _("Export to Hugging Face"),
+    "vllm": "vLLM",
+    "tensorrt_llm": "TensorRT-LLM",
+    "quantize": _("Quantization"),
+}
+PLACES: Words = {
+    "every-node": _("on every machine"),
+    "first-node": _("on the first machine"),
+    "one-machine": _("on the machine"),
 }
 PRESETS: Words = {
     "lora-7b": _("7B LoRA on a 4090"),
