@@ -16,6 +16,8 @@ from rest_framework.reverse import reverse
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
+from fleet.alerts.api import alerts
+from fleet.alerts.api import windows as maintenance
 from fleet.inventory.api import accounts, machines, records
 from fleet.pages.plan_api import PlanView
 from fleet.teams import api as teams
@@ -39,6 +41,8 @@ router.register("serving", serving.ServingViewSet)
 router.register("events", telemetry_records.EventViewSet)
 router.register("agents", telemetry_records.AgentViewSet)
 router.register("scrape-targets", targets.ScrapeTargetViewSet)
+router.register("alerts", alerts.AlertViewSet)
+router.register("maintenance-windows", maintenance.WindowViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

@@ -326,6 +326,10 @@ SPECTACULAR_SETTINGS = {
         "HoldKind": "fleet.inventory.models.HoldKind",
         "Role": "fleet.teams.models.Role",
         "Scope": "fleet.teams.models.Scope",
+        "AlertState": "fleet.alerts.api.alerts.STATES",
+        "AlertSeverity": "fleet.alerts.models.Severity",
+        "AlertEventKind": "fleet.alerts.models.AlertEventKind",
+        "AlertQuiet": "fleet.alerts.models.Quiet",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

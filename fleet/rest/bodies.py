@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.exceptions import ValidationError as FormError
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -37,3 +39,14 @@ def naming_fields(*refusals: type[Exception]) -> Iterator[None]:
         yield
     except refusals as refusal:
         raise ValidationError({getattr(refusal, "field", None) or "non_field_errors": str(refusal)}) from None
+
+
+@contextmanager
+def naming_form_fields() -> Iterator[None]:
+    """The same for use-cases that refuse in Django's own way: by field, or as a whole."""
+    try:
+        yield
+    except FormError as refusal:
+        named = refusal.message_dict if hasattr(refusal, "error_dict") else {NON_FIELD_ERRORS: refusal.messages}
+        field, texts = next(iter(named.items()))
+        raise ValidationError({"non_field_errors" if field == NON_FIELD_ERRORS else field: texts[0]}) from None

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import PermissionDenied
+from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
@@ -85,3 +85,12 @@ def needed_role(request: Request, view: Any) -> Role:
     reads: Role = getattr(view, "required_role", Role.VIEWER)
     asks = request.method in SAFE_METHODS or (request.method == "POST" and getattr(view, "changes_nothing", False))
     return reads if asks else max(reads, Role.OPERATOR, key=lambda role: role.rank)
+
+
+def one_team(request: Request, *, role: Role = Role.VIEWER) -> Team:
+    """The team that is meant, where no row says it: the token's, the only one, or `?team=`. Raises ValidationError."""
+    access = Access.of_request(request)
+    ids = access.team_ids(role=role, slug=request.query_params.get("team"))
+    if len(ids) != 1:
+        raise ValidationError({"team": _("Name the team, as in ?team=acme: you are in several or in none.")})
+    return next(team for team in access.teams if team.pk == ids[0])

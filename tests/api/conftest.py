@@ -10,6 +10,8 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from fleet.alerts.door import raise_event
+from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
 from fleet.providers.base import Market, Tenancy
 from fleet.states import GpuState
@@ -116,7 +118,16 @@ def fleet(acme, alice, bob, project, account, make_instance):
         received_at=read_at,
         ttft_count=3,
     )
+    alert = raise_event(
+        team=acme, cause="gpu.lost", subject=f"instance:{instance.pk}", severity="urgent", instance=instance,
+        signal="gpu_lost", detail="gpu:1", values={"gpu": 0}, now=read_at,
+    )  # fmt: skip
+    window = MaintenanceWindow.objects.create(
+        team=acme, instance=bare, starts_at=timezone.now(), ends_at=timezone.now() + timedelta(hours=1), created_by=bob
+    )
     return SimpleNamespace(
+        alert=alert,
+        window=window,
         agent=agent,
         read_at=read_at,
         instance=instance,

@@ -12,9 +12,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from fleet.alerts.models import Alert, AlertEvent, Signal
 from fleet.inventory.models import GPU
 from fleet.teams.models import Scope
 from fleet.telemetry.models import Agent, HostLatest, ScrapeTarget
+from tests.api.conftest import NOW
 from tests.api.resources import LISTS
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -25,7 +27,7 @@ EXAMPLES = re.findall(r"```sh\n(.+?)```\n```json\n(.+?)```", GUIDE, re.DOTALL)
 def numbers_that_the_guide_does_not_use(db):
     """Tests that ran before may have counted up to one of them."""
     with connection.cursor() as cursor:
-        for table in ("fleet_instance", "fleet_gpu", "fleet_scrapetarget"):
+        for table in ("fleet_instance", "fleet_gpu", "fleet_scrapetarget", "fleet_alert"):
             cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), 1000)", [table])
 
 
@@ -46,6 +48,13 @@ def seventeen(acme, account, make_instance, fleet, counted):
     host.save(force_insert=True)
     Agent.objects.filter(instance=old).update(instance=machine)
     ScrapeTarget.objects.create(id=9, instance=machine, url="http://203.0.114.9:9100/metrics")
+    about = {"team": acme, "instance": machine, "cause": "gpu.lost", "subject": "instance:17", "severity": "urgent"}
+    evidence = {"kind": "gpu_lost", "detail": "gpu:41", "values": {"gpu": 0}, "signals": 1}
+    alert = Alert.objects.create(id=4, evidence=evidence, price_per_hour="20", currency="USD", **about)
+    Signal.objects.create(
+        alert=alert, kind="gpu_lost", detail="gpu:41", severity="urgent", since=NOW, values={"gpu": 0}
+    )
+    AlertEvent.objects.create(alert=alert, at=NOW, kind="opened", severity="urgent")
     return machine
 
 
@@ -97,7 +106,7 @@ def shape_holds(said, answered, at="answer") -> None:
 
 
 def test_the_guide_has_its_examples():
-    assert len(EXAMPLES) == GUIDE.count("```sh") == 13
+    assert len(EXAMPLES) == GUIDE.count("```sh") == 16
 
 
 @pytest.mark.parametrize(("command", "said"), EXAMPLES, ids=[command.split("v1")[1][:24] for command, _ in EXAMPLES])
@@ -105,7 +114,11 @@ def test_every_command_answers_as_the_guide_says(seventeen, acme, make_token, co
     secret, _ = make_token(acme, Scope.OPERATE if "--json" in command else Scope.READ)
     answer = send(command, secret)
     expected = json.loads(said)
-    good = 201 if "--json" in command and "PATCH" not in command and "/plan/" not in command else 200
+    good = (
+        201
+        if "--json" in command and "PATCH" not in command and not re.search(r"/plan/|/acknowledge/", command)
+        else 200
+    )
     assert answer.status_code == (good if not expected.get("error") else 401 if "TOKEN" not in command else 400)
     shape_holds(expected, answer.json())
 

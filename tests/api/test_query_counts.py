@@ -8,6 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from fleet.alerts.door import raise_event
+from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
@@ -40,6 +42,8 @@ def more(fleet, acme, alice, make_instance):
             ServingLatest.objects.create(instance=machine, engine="vllm", model="llama", port=8000)
             ScrapeTarget.objects.create(instance=machine, url="http://203.0.114.7/metrics")
             GpuLatest.objects.create(gpu=machine.gpus.first(), sampled_at=NOW, received_at=NOW)
+            raise_event(team=other, cause="x.y", subject=str(machine.pk), severity="note", instance=machine, now=NOW)
+            MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)
 
     return add

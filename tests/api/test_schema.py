@@ -121,6 +121,8 @@ def test_usage_is_what_the_schema_says(schema, counted, acme, as_token):
 def test_every_address_of_the_schema_is_held_to_it_here(schema):
     rows = {row_path(address) for address in LISTS}
     actions = {f"/api/v1/scrape-targets/{{id}}/{action}/" for action in ("read", "confirm-host-key")}
+    acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
+    actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, "/api/v1/me/", "/api/v1/plan/", USAGE}
 
 

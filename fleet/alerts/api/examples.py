@@ -1,0 +1,66 @@
+"""What the API's answers about alerts look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ALERT_EXAMPLE: dict[str, Any] = {
+    "id": 4,
+    "team": "acme",
+    "instance": 17,
+    "account": 2,
+    "cause": "gpu.lost",
+    "title": "train-01 lost a GPU",
+    "why": "GPU 3: the driver cannot read it",
+    "remedy": "Restart the machine.",
+    "severity": "urgent",
+    "state": "open",
+    "since": "2026-11-30T08:00:00Z",
+    "opened_at": "2026-11-30T08:00:20Z",
+    "changed_at": "2026-11-30T08:00:20Z",
+    "closed_at": None,
+    "closed_why": "",
+    "acknowledged_at": None,
+    "acknowledged_by": None,
+    "acknowledged_note": "",
+    "snoozed_at": None,
+    "snoozed_until": None,
+    "snoozes_until_worse": False,
+    "escalated_at": None,
+    "flapping": False,
+    "reopened": 0,
+    "price_per_hour": "4.096575",
+    "spent": "1.024143",
+    "currency": "USD",
+}
+SIGNAL_EXAMPLE: dict[str, Any] = {
+    "kind": "gpu_lost",
+    "detail": "gpu:41",
+    "severity": "urgent",
+    "says": "GPU 3: the driver cannot read it",
+    "since": "2026-11-30T08:00:00Z",
+    "cleared_at": None,
+    "values": {"gpu": 3},
+}
+EVENT_EXAMPLE: dict[str, Any] = {
+    "at": "2026-11-30T08:00:20Z",
+    "kind": "opened",
+    "severity": "urgent",
+    "actor": "",
+    "quiet": "",
+    "values": {},
+}
+WHOLE_ALERT_EXAMPLE: dict[str, Any] = {**ALERT_EXAMPLE, "signals": [SIGNAL_EXAMPLE], "events": [EVENT_EXAMPLE]}
+WINDOW_EXAMPLE: dict[str, Any] = {
+    "id": 6,
+    "team": "acme",
+    "instance": 17,
+    "account": None,
+    "starts_at": "2026-12-01T02:00:00Z",
+    "ends_at": "2026-12-01T04:00:00Z",
+    "reason": "driver 580",
+    "created_by": "bob",
+    "created_at": "2026-11-30T08:00:00Z",
+    "cancelled_at": None,
+    "in_force": False,
+}
