@@ -25,6 +25,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SCHEMES = {"http": 80, "https": 443}
+MAX_PORT = 65_535
 # The metadata services of the clouds answer here; an operator's network around one of them does not open it.
 METADATA = frozenset(
     ipaddress.ip_address(text) for text in ("169.254.169.254", "169.254.170.2", "100.100.100.200", "fd00:ec2::254")
@@ -72,6 +73,8 @@ class Guard:
             raise RefusedAddressError("no_url") from None
         if parsed.scheme not in SCHEMES or not parsed.host:
             raise RefusedAddressError("scheme")
+        if parsed.port is not None and not 0 < parsed.port <= MAX_PORT:
+            raise RefusedAddressError("no_url")
         if parsed.userinfo:
             raise RefusedAddressError("login")
         self.check_host(parsed.host)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import uuid
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from fleet.telemetry.packed.pack import pack_old_days
@@ -68,7 +69,7 @@ def scrape_shard(claim: str) -> int:
 
 @shared_task(name="telemetry.dispatch_sources")
 def dispatch_sources() -> int:
-    claims = sources.claim_due(now=timezone.now())
+    claims = sources.claim_due(now=timezone.now(), failing_at_once=settings.POLLS_AT_ONCE)
     for source_id, claim in claims:
         read_source.apply_async((source_id, str(claim)), expires=sources.CLAIM.total_seconds() / 3)
     return len(claims)

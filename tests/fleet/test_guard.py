@@ -37,6 +37,8 @@ def test_metadata_services_stay_closed_to_the_operator_too(host):
     "url",
     [
         "ftp://example.org/",
+        "http://8.8.8.8:99999/",
+        "https://example.org:0/",
         "file:///etc/passwd",
         "http://",
         "//example.org",

@@ -146,6 +146,8 @@ def check(words: SourceWords) -> None:
     for name in ("gpu_label", "host_label"):
         if not LABEL_NAME.fullmatch(getattr(words, name)):
             raise SourceError(name, _("A label's name has letters, digits and underscores, as in Hostname."))
+    if words.tenant and not (words.tenant.isascii() and words.tenant.isprintable()):
+        raise SourceError("tenant", _("A tenant has only letters, digits and signs of ASCII: it is sent in a header."))
     if words.selector and not SELECTOR.fullmatch(words.selector):
         raise SourceError("selector", _('Write matchers with commas between them, as in job="dcgm",cluster=~"a|b".'))
     if words.interval_seconds not in INTERVAL_CHOICES_SECONDS:

@@ -16,6 +16,7 @@ from fleet.telemetry.scrape.dialects import DCGM, KINDS, NODE, NVIDIA_GPU, read_
 from fleet.telemetry.scrape.history import History
 from fleet.telemetry.scrape.page import Page
 from fleet.telemetry.scrape.readings import Scraped, UnusableError
+from fleet.telemetry.sources.ask import Series
 from fleet.telemetry.wire import LONGEST_INTERVAL_SECONDS, Event, InventoryRow, Sample
 
 NAMES = frozenset().union(*(dialect.names for dialect in KINDS["auto"]))
@@ -59,7 +60,7 @@ def machine_of(labels: Mapping[str, str], *, chosen: str) -> str:
     return host.strip("[]") if colon and port.isdecimal() else value
 
 
-def pages_of(series: Iterable[Mapping[str, Any]], *, gpu_label: str, host_label: str) -> dict[str, MachinePages]:
+def pages_of(series: Iterable[Series], *, gpu_label: str, host_label: str) -> dict[str, MachinePages]:
     """series: as an instant query for a range answers, {"metric": labels, "values": [[seconds, text], …]}."""
     machines: dict[str, MachinePages] = {}
     for one in series:

@@ -7,6 +7,7 @@ for hours, or whose past was asked for, is caught up with in stretches, the olde
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import Mapping
@@ -23,17 +24,20 @@ from fleet.telemetry.scrape.fetch import FetchError, make_client
 from fleet.telemetry.scrape.plan import next_scrape_at
 from fleet.telemetry.scrape.run import installation_guard
 from fleet.telemetry.scrape.shard import open_shard
-from fleet.telemetry.sources.ask import samples_between
+from fleet.telemetry.sources.ask import Series, samples_between
 from fleet.telemetry.sources.matching import fed_by_others, note_labels
 from fleet.telemetry.sources.models import PrometheusSource
 from fleet.telemetry.sources.pages import GPU_NAMES, HOST_NAMES, MachineReadings, pages_of, readings_of
 from fleet.telemetry.wire import Batch
 
+logger = logging.getLogger(__name__)
+
 # Scrapes have the moment at which they began and may take this long.
 SETTLE = timedelta(seconds=30)
 # What counters stood at before a stretch.
 OVERLAP = timedelta(seconds=120)
-LONGEST_STRETCH = timedelta(minutes=10)
+# Of a large fleet, shorter ones: an answer has a limit.
+LONGEST_STRETCH, SHORTEST_STRETCH = timedelta(minutes=10), timedelta(seconds=30)
 # Older samples are not taken by ingest.
 OLDEST = timedelta(hours=47)
 BUDGET_SECONDS = 45.0
@@ -49,10 +53,13 @@ class Outcome:
     detail: str = ""
 
 
-def claim_due(*, now: datetime) -> list[tuple[int, uuid.UUID]]:
-    """Compare and set: of two that want a source one gets it."""
+def claim_due(*, now: datetime, failing_at_once: int = 1) -> list[tuple[int, uuid.UUID]]:
+    """Compare and set: of two that want a source one gets it. Those that failed last time take turns: each may hold a worker until its deadline."""
     due = PrometheusSource.objects.filter(enabled=True, next_read_at__lte=now)
-    claims = [(pk, uuid.uuid4()) for pk in due.order_by("next_read_at").values_list("pk", flat=True)]
+    held = PrometheusSource.objects.filter(failures__gt=0, claim__isnull=False, next_read_at__gt=now).count()
+    ids = due.order_by("next_read_at").values_list("pk", flat=True)
+    chosen = [*ids.filter(failures=0), *ids.filter(failures__gt=0)[: max(0, failing_at_once - held)]]
+    claims = [(pk, uuid.uuid4()) for pk in chosen]
     return [(pk, claim) for pk, claim in claims if due.filter(pk=pk).update(claim=claim, next_read_at=now + CLAIM)]
 
 
@@ -87,19 +94,35 @@ def _read(source: PrometheusSource) -> Outcome:
     except CredentialError:
         return Outcome(source.read_until, "sealed")
     ends = time.monotonic() + BUDGET_SECONDS
-    reached = max(source.read_until, timezone.now() - OLDEST)
+    reached, stretch = max(source.read_until, timezone.now() - OLDEST), LONGEST_STRETCH
     while True:
         now = timezone.now()
-        until = min(now, reached + LONGEST_STRETCH)
-        try:
-            _read_stretch(source, token, since=reached, until=until, now=now)
-        except FetchError as error:
-            return Outcome(reached, error.code, error.detail)
-        except RefusalError as error:
-            return Outcome(reached, "not_stored", error.detail)
+        until = min(now, reached + stretch)
+        failure = _try_stretch(source, token, since=reached, until=until, now=now)
+        if failure and failure.code == "too_large" and until - reached > SHORTEST_STRETCH and time.monotonic() < ends:
+            stretch = max((until - reached) / 2, SHORTEST_STRETCH)
+            continue
+        if failure:
+            return failure
         reached = max(reached, min(until, now - SETTLE))
         if until == now or time.monotonic() >= ends:
             return Outcome(reached)
+
+
+def _try_stretch(
+    source: PrometheusSource, token: str, *, since: datetime, until: datetime, now: datetime
+) -> Outcome | None:
+    """None: it is stored. A server that answers oddly in a new way is no reason to leave a person without a word."""
+    try:
+        _read_stretch(source, token, since=since, until=until, now=now)
+    except FetchError as error:
+        return Outcome(since, error.code, error.detail)
+    except RefusalError as error:
+        return Outcome(since, "not_stored", error.detail)
+    except Exception:
+        logger.exception("Source %d could not be read", source.pk)
+        return Outcome(since, "bug")
+    return None
 
 
 def _read_stretch(source: PrometheusSource, token: str, *, since: datetime, until: datetime, now: datetime) -> None:
@@ -117,9 +140,9 @@ def _read_stretch(source: PrometheusSource, token: str, *, since: datetime, unti
         asyncio.run(_store(found, mine))
 
 
-async def _ask(source: PrometheusSource, token: str, *, since: datetime, until: datetime) -> list[dict[str, Any]]:
+async def _ask(source: PrometheusSource, token: str, *, since: datetime, until: datetime) -> list[Series]:
     seconds = round((until - since + OVERLAP).total_seconds())
-    found: list[dict[str, Any]] = []
+    found: list[Series] = []
     async with make_client(installation_guard(), connections=2) as client:
         for names in (GPU_NAMES, HOST_NAMES):
             found += await samples_between(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def make_source(settings, acme):
     return make
 
 
-def one(name: str, values: list[tuple[float, float]], **labels: str) -> dict[str, Any]:
+def one(name: str, values: Sequence[tuple[float, float | str]], **labels: str) -> dict[str, Any]:
     """A series as Prometheus answers it."""
     return {
         "metric": {"__name__": name, "job": "exporters", **labels},
@@ -32,6 +33,6 @@ def one(name: str, values: list[tuple[float, float]], **labels: str) -> dict[str
     }
 
 
-def gpu_series(values: list[tuple[float, float]], *, name: str = "DCGM_FI_DEV_GPU_UTIL", **labels: str):
+def gpu_series(values: Sequence[tuple[float, float | str]], *, name: str = "DCGM_FI_DEV_GPU_UTIL", **labels: str):
     known = {"gpu": "0", "UUID": CARD, "modelName": "NVIDIA H100", "Hostname": "node-1", "instance": "10.0.0.7:9400"}
     return one(name, values, **{**known, **labels})
