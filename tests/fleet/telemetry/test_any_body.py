@@ -50,6 +50,8 @@ def bodies_of(kind: type[msgspec.Struct]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(needed, optional={n: v for n, v in fields.items() if n not in good})
 
 
+# Hypothesis warns of bodies that are long to print, which they are meant to be.
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize(("path", "kind"), [("samples", Batch), ("heartbeat", Heartbeat), ("enrol", Enrolment)])
 async def test_no_body_gives_an_error_of_ours(path, kind, reporter, token_for_async):
     loop = asyncio.get_running_loop()
