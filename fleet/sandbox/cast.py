@@ -150,7 +150,7 @@ MEMBERS = (
     Member(id="sb-9e0b7c", name="dev-l40s-01", offer="sb.l40sx2", region=WEST_EU, pattern=[patterns.notebook, patterns.free], project="playground", owner=ANNA, image="img-notebook-07", disk_gb=300, age_days=7),
     Member(id="sb-9e0b80", name="dev-l4-01", offer="sb.l4x1", region=ASIA, pattern=patterns.free, project="playground", owner=ANNA, image="img-notebook-07", disk_gb=200, age_days=12),
     Member(id="sb-9e0b91", name="render-3090-01", offer="cm.3090x2", region=NORTH_EU, pattern=patterns.free, project="playground", owner=ANNA, image="img-base-22", disk_gb=250, age_days=19),
-    Member(id="sb-c00d15", name="cn-ft-01", offer="sb.a800x4", region=CN, pattern=patterns.training, project="cn-ft", owner=LI, image="img-train-23", market="prepaid", disk_gb=2000, age_days=25, lease_hours=30.0),
+    Member(id="sb-c00d15", name="cn-ft-01", offer="sb.a800x4", region=CN, pattern=patterns.training, project="cn-ft", owner=LI, image="img-train-23", market="prepaid", disk_gb=2000, age_days=25, lease_hours=20.0),
     Member(id="sb-d1f300", name="bench-b200-01", offer="sb.b200x2", region=WEST, pattern=patterns.free, project="atlas-7b", owner=PRIYA, image="img-train-24", disk_gb=1000, status="provisioning", age_days=0),
     Member(id="sb-e5a810", name="g5-dev-01", offer="sb.a10gx4", region=EAST, pattern=patterns.free, project="playground", owner=ANNA, image="img-base-22", disk_gb=1000, status="stopped", age_days=48),
     Member(id="sb-e5a811", name="ci-t4-01", offer="sb.t4x2", region=EAST, pattern=patterns.free, project="eval", owner=MEI, image="img-base-22", disk_gb=200, status="stopped", age_days=33),

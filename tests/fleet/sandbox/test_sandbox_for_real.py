@@ -75,6 +75,18 @@ def test_each_listed_machine_has_the_agent_that_is_on_it(run: Run, home: Path) -
     assert without <= OFF_AT_FIRST
 
 
+# What needs no minutes to be sure of.
+FAULTS = {("machine.unreachable", "batch-a100-02"), ("gpu.lost", "batch-a100-01"), ("machine.lease", "cn-ft-01")}
+ALERTS = """
+SELECT a.cause, i.name FROM fleet_alert a JOIN fleet_instance i ON i.id = a.instance_id JOIN fleet_team t ON t.id = a.team_id
+WHERE a.closed_at IS NULL AND t.slug = 'sandbox'
+"""
+
+
+def test_what_goes_wrong_raises_alerts(run: Run, home: Path) -> None:
+    run.wait_for(lambda: set(rows(home, ALERTS)) >= FAULTS)
+
+
 def test_they_are_in_no_other_team(run: Run, home: Path) -> None:
     assert rows(home, OTHERS) == [(0,)]
 
