@@ -13,7 +13,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("rackrent")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["config", "fleet.teams", "fleet.inventory", "fleet.telemetry", "fleet.alerts"])
+app.autodiscover_tasks(
+    ["config", "fleet.teams", "fleet.inventory", "fleet.telemetry", "fleet.alerts", "fleet.alerts.channels"]
+)
 
 # A run that is late by its whole interval is worth nothing: `expires` drops it instead of letting a backlog grow.
 app.conf.beat_schedule = {
@@ -32,6 +34,9 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="29"),
         "options": {"expires": 3_000},
     },
+    "alerts.dispatch_channels": {"task": "alerts.dispatch_channels", "schedule": 5.0, "options": {"expires": 5}},
+    "alerts.prune_channels": {"task": "alerts.prune_channels", "schedule": crontab(hour="3", minute="53")},
+    "alerts.sync_calendar": {"task": "alerts.sync_calendar", "schedule": 300.0, "options": {"expires": 300}},
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.prune_observations": {

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from config import api
 from fleet.alerts import urls as alerts
+from fleet.alerts.channels import urls as channels
 from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
 from fleet.teams import urls as teams
@@ -21,6 +22,7 @@ urlpatterns = [
     path("t/<slug:team_slug>/", include(team_urlpatterns)),
     *api.urlpatterns,
     *teams.urlpatterns,
+    *channels.urlpatterns,
 ]
 
 handler403 = "fleet.teams.views.errors.forbidden"

@@ -10,6 +10,7 @@ class FleetConfig(AppConfig):
     verbose_name = _("Fleet")
 
     def ready(self) -> None:
+        from fleet.alerts.channels.register import register as register_channels
         from fleet.alerts.register import register_panels as register_alerts
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
@@ -21,3 +22,4 @@ class FleetConfig(AppConfig):
         register_inventory()
         register_telemetry()
         register_alerts()
+        register_channels()

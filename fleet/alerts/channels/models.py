@@ -150,7 +150,6 @@ class CalendarFeed(models.Model):
     user = models.ForeignKey("fleet.User", on_delete=models.CASCADE, related_name="calendar_feeds")
     token_hash = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(default=timezone.now)
-    last_read_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint("team", "user", name="calendar_feed_once")]

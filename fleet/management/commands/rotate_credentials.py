@@ -1,4 +1,4 @@
-"""Encrypts every provider's credentials, every exporter's token and every team's SSH key anew with the first of CREDENTIAL_KEYS, so that the older keys can be taken away."""
+"""Encrypts every provider's credentials, every exporter's, source's and channel's secret and every team's SSH key anew with the first of CREDENTIAL_KEYS, so that the older keys can be taken away."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from fleet.alerts.channels.credentials import rotate_channel_secrets
 from fleet.inventory.credentials import CredentialError, rotate_credentials
 from fleet.inventory.ssh_keys import rotate_ssh_keys
 from fleet.teams.audit import Actor
@@ -20,11 +21,11 @@ class Command(BaseCommand):
         try:
             actor = Actor.system("rotate_credentials")
             rotated, tokens = rotate_credentials(actor=actor), rotate_tokens(actor=actor)
-            tokens += rotate_source_tokens(actor=actor)
+            tokens += rotate_source_tokens(actor=actor) + rotate_channel_secrets(actor=actor)
             keys = rotate_ssh_keys(actor=actor)
         except CredentialError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(
-            f"{rotated} accounts, {tokens} tokens of exporters and sources and {keys} SSH keys now use the first key; "
+            f"{rotated} accounts, {tokens} tokens of exporters, sources and channels and {keys} SSH keys now use the first key; "
             "keys behind it are no longer needed."
         )

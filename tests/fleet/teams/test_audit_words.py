@@ -104,4 +104,4 @@ def test_the_page_has_the_words_and_folds_long_changes(acme, alice, by, as_user,
 
 def test_every_kind_of_target_has_its_word():
     assert {Instance.__name__, ProviderAccount.__name__} < set(TARGETS)
-    assert set(VIAS) == {"page", "api", "agent", "system"}
+    assert set(VIAS) == {"page", "api", "agent", "link", "system"}
