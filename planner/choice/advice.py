@@ -5,7 +5,7 @@ Each step says whether this run needs it and why, and what it changes in a scrip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -106,6 +106,7 @@ def engine_advice(wish: ServingWish) -> EngineAdvice:
         reasons.append(reason("engine.transformers_for_tests"))
     if wish.weight_format in FOUR_BIT:
         reasons.append(reason("engine.int4_needs_evaluation"))
+    reasons.extend(_beyond_positions(wish, wish.max_model_len or wish.prompt_tokens + wish.output_tokens))
     return EngineAdvice(engine, tuple(reasons))
 
 
@@ -116,6 +117,10 @@ def method_advice(wish: TrainingWish) -> tuple[Reason, ...]:
         found.append(reason("method.full_with_little_data", samples=wish.samples))
     if wish.method == "qlora":
         found.append(reason("method.qlora_costs_speed"))
-    if wish.sequence_length > wish.shape.max_positions > 0:
-        found.append(reason("method.beyond_positions", asked=wish.sequence_length, most=wish.shape.max_positions))
+    found.extend(_beyond_positions(wish, wish.sequence_length))
     return tuple(found)
+
+
+def _beyond_positions(wish: TrainingWish | ServingWish, asked: int) -> Iterator[Reason]:
+    if asked > wish.shape.max_positions > 0:
+        yield reason("method.beyond_positions", asked=asked, most=wish.shape.max_positions)

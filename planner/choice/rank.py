@@ -39,7 +39,8 @@ def breaks_limits(option: TrainingOption, wish: TrainingWish) -> int:
 
 def rank_serving(options: Iterable[ServingOption], *, priority: Priority) -> list[ServingOption]:
     def key(option: ServingOption) -> Key:
-        money, speed = _money(option.cost_per_hour), option.speed.token.expected
+        # By what comes out: a server that answers twice as fast is worth twice as much by the hour.
+        money, speed = _money(option.cost_per_million_tokens), option.speed.token.expected
         tight = option.fit == "tight"
         orders: dict[Priority, Key] = {
             "money": (option.price is None, tight, money, speed),

@@ -70,22 +70,24 @@ class ServingSearch:
                     yield option
 
     def _layouts(self, size: int, network: Network) -> list[Layout]:
-        """All tensor parallel, where it divides; and all in a line, which a slow link minds less."""
+        """All tensor parallel, where it divides; without NVLink also all in a line, which a slow link minds less."""
         found = list(serving_layouts(self.wish.shape, gpus=size, domain=network.domain))
-        return found if len(found) < 2 else [found[0], found[-1]]
+        return found[:1] if network.inside.medium == "nvlink" else [*found[:1], *found[1:][-1:]]
 
     def _fewest_replicas(self, gpu: Gpu, layout: Layout, network: Network) -> ServingOption | None:
         held = serving_memory(serving_run(self.wish, layout, self.wish.concurrency), gpu)
         if held.requests < 1:
             return None
         replicas = math.ceil(self.wish.concurrency / held.requests)
-        best: ServingOption | None = None
+        fewest: ServingOption | None = None
         while replicas * layout.gpus <= self.market.most_gpus and replicas <= self.wish.concurrency:
-            best = self._option(gpu, layout, network, replicas)
-            if best.meets_targets:
-                return best
+            option = self._option(gpu, layout, network, replicas)
+            if option.meets_targets:
+                return option
+            fewest = fewest or option
             replicas *= 2
-        return best
+        # More replicas make no request faster than the hardware is.
+        return fewest
 
     def _option(self, gpu: Gpu, layout: Layout, network: Network, replicas: int) -> ServingOption:
         run = serving_run(self.wish, layout, math.ceil(self.wish.concurrency / replicas))

@@ -67,7 +67,8 @@ def _tensor(run: TrainingRun, network: Network, stage: Stage, busy: float, engin
         "tensor_parallel",
         seconds,
         busy,
-        engine.exposed_tensor,
+        # Overlap writes into the peer's memory, which cards on PCI Express or a network do not let each other do.
+        engine.exposed_tensor if link.medium == "nvlink" else 1.0,
         formula="layers x 2 all-reduces of tokens x h x 2 B x passes; the part that shows",
         source=link.source,
     )
@@ -91,7 +92,9 @@ def _context(run: TrainingRun, network: Network, stage: Stage, busy: float) -> T
 def _expert(run: TrainingRun, network: Network, stage: Stage, busy: float, engine: Behaviour) -> TimeTerm:
     experts = run.shape.experts
     active = experts.active if experts else 0
-    size = stage.tokens * active * run.shape.hidden * ELEMENT
+    # With sequence parallelism each rank sends its own part of the tokens; ranks that share an expert gather theirs.
+    split = run.layout.tensor if run.layout.sequence_parallel else 1
+    size = stage.tokens / split * expert_tensor(run) * active * run.shape.hidden * ELEMENT
     one = all_to_all_seconds(size, run.layout.expert, network, stride=expert_tensor(run))
     layers = stage.layers * layer_kinds(run.shape)[1] / run.shape.layers
     return exposed_term(

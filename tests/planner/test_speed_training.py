@@ -169,3 +169,24 @@ def test_a_card_without_rates_is_named() -> None:
         training_speed(training(), gpus()["kunlun-p800-96"])
     with pytest.raises(NoRateError, match="fp8"):
         training_speed(training(compute_dtype="fp8"), A100)
+
+
+def test_cards_that_do_not_reach_each_others_memory_overlap_no_all_reduce() -> None:
+    run = training(layout=Layout(data=2, tensor=4, zero_stage=1, sequence_parallel=True), engine="megatron")
+    over = {
+        link.medium: training_speed(run, A100, Network(link, network_port("ethernet-10"))).step.term("tensor_parallel")
+        for link in (nvlink(A100), pcie(A100))
+        if link
+    }
+    assert over["nvlink"].hidden > 0
+    assert over["pcie"].hidden == 0
+
+
+def test_ranks_with_a_part_of_the_sequence_send_a_part_of_the_tokens_to_experts() -> None:
+    whole = Layout(data=16, tensor=4, expert=8, expert_tensor=1, zero_stage=1)
+    parts = replace(whole, sequence_parallel=True)
+    all_tokens, own_tokens = (
+        training_speed(training(shape=MIXTURE, layout=layout, engine="nemo"), H100).step.term("expert_parallel")
+        for layout in (whole, parts)
+    )
+    assert own_tokens.expected + own_tokens.hidden < 0.5 * (all_tokens.expected + all_tokens.hidden)
