@@ -28,4 +28,4 @@ def finding_of(trouble: Trouble) -> Finding:
     )
 
 
-RULES = (RuleKind(OWN, CAUSE, WARNING, own_trouble, clear_seconds=30),)
+RULES = (RuleKind(OWN, CAUSE, WARNING, own_trouble, for_seconds=300, clear_seconds=30),)
