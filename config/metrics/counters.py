@@ -30,6 +30,10 @@ COUNTERS = {
     "dropped_values": Counter(
         "rackrent_values_dropped", "Values outside their physical range, and readings of impossible times.", ("source",)
     ),
+    "live_dropped": Counter(
+        "rackrent_live_dropped", "News of machines that open pages were not told but had to read.", ("reason",)
+    ),
+    "live_cut_off": Counter("rackrent_live_cut_off", "Browsers cut off because they did not read.", ()),
     "scrapes": Counter("rackrent_scrapes", "Readings of exporters, by how they ended.", ("result",)),
     "provider_polls": Counter(
         "rackrent_provider_polls", "Readings of providers' lists, by how they ended.", ("provider", "result")

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
-from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -17,7 +16,6 @@ from django.http import HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
 from fleet.teams.models import Membership, Role, Team, User
-from fleet.teams.sessions import SessionStore
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -75,17 +73,6 @@ def requires(role: Role) -> Callable[[View], View]:
         return guarded  # type: ignore[return-value]
 
     return decorate
-
-
-def session_still_valid(*, session_key: str, slug: str) -> bool:
-    """Whether this browser may still look at the team: its session lives, the account is active, the membership stands.
-
-    For connections that outlive a request. A changed password ends them too, as it ends the session.
-    """
-    # Django's own reading of a session, so that its expiry and the hash of the password count here as on a page.
-    request = HttpRequest()
-    request.session = SessionStore(session_key)
-    return membership_in(user=get_user(request), slug=slug) is not None
 
 
 def user_group(user_id: int) -> str:

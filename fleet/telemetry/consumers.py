@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from typing import Annotated, Any
 from weakref import WeakSet
 
 import msgspec
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 from msgspec import Meta
+from redis.exceptions import RedisError
 
 from fleet.meters import meters
-from fleet.teams.access import membership_in, session_still_valid, user_group
-from fleet.telemetry.live import group_name, machines_of
+from fleet.teams.access import user_group
+from fleet.telemetry.live import gap_message
+from fleet.telemetry.live_access import MAX_MACHINES, Watch, watched_machines
+from fleet.telemetry.live_listener import listener_here
+from fleet.telemetry.live_rounds import TRY_LATER, rounds_here
 
-ANONYMOUS, NO_ACCESS, TOO_SLOW, TRY_LATER = 4401, 4403, 4408, 1013
-# Access that ends is noticed at once where it is announced, and after this time in any case.
-CHECK_SECONDS = 3.0
+ANONYMOUS, TOO_SLOW = 4401, 4408
 # A browser that lags so far behind is cut off; it comes back and reads what it missed as a series.
 MAX_UNSENT = 500
-MAX_MACHINES = 2_000
 
 
 RowId = Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
@@ -50,8 +51,9 @@ meters.show("websocket_clients", lambda: len(OPEN))
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
-        self.wish: Wish | None = None
-        self.watched: set[int] = set()
+        self.watch: Watch | None = None
+        self.heard: set[int] = set()
+        self.following = asyncio.Lock()
         self.unsent: deque[str] = deque()
         self.news = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
@@ -63,14 +65,18 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(ANONYMOUS)
             return
         await self.channel_layer.group_add(user_group(user.pk), self.channel_name)
-        self.tasks = [asyncio.create_task(work) for work in (self._send_news(), self._keep_checking())]
+        self.tasks.append(asyncio.create_task(self._send_news()))
+        rounds_here().add(self)
 
     async def disconnect(self, code: int) -> None:
         OPEN.discard(self)
+        rounds_here().discard(self)
+        self.watch = None
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        await self._watch(set())
+        async with self.following:
+            await listener_here().remove(self, self.heard)
         if self.tasks:
             await self.channel_layer.group_discard(user_group(self.scope["user"].pk), self.channel_name)
 
@@ -80,19 +86,31 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except msgspec.MsgspecError as error:
             self._say({"type": "refused", "reason": f'Send {{"subscribe": {{"team": …}}}}: {error}'})
             return
-        found = await self._machines(wish)
+        watch = Watch(self.scope["session"].session_key or "", wish.team, _as_set(wish.machines))
+        try:
+            (found,) = await watched_machines([watch])
+        except DatabaseError:
+            self.end(TRY_LATER)
+            return
         if found is None:
             self._say({"type": "refused", "reason": "There is no such team or machine."})
             return
-        self.wish = wish
-        await self._watch(found)
-        self._say({"type": "subscribed", "machines": sorted(found)})
+        self.watch = watch
+        await self.follow(watch, found)
+        if self.watch is watch:
+            self._say({"type": "subscribed", "machines": sorted(found)})
 
-    async def live_message(self, event: dict[str, Any]) -> None:
-        self._put(event["text"])
+    def hear(self, text: str) -> None:
+        # What was on its way when access ended is not told.
+        if self.watch is not None:
+            self._put(text)
+
+    def note_gap(self) -> None:
+        if self.watch is not None:
+            self._say(gap_message(None, now=time.time()))
 
     async def access_changed(self, event: dict[str, Any]) -> None:
-        await self._check()
+        rounds_here().hurry()
 
     def _say(self, message: dict[str, Any]) -> None:
         self._put(_encode(message).decode())
@@ -109,52 +127,35 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             self.news.clear()
             while self.unsent:
                 if len(self.unsent) > MAX_UNSENT:
-                    await self._end(TOO_SLOW)
+                    meters.count("live_cut_off")
+                    self.end(TOO_SLOW)
                     return
                 await self.send(self.unsent.popleft())
 
-    async def _keep_checking(self) -> None:
-        while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            await self._check()
-
-    async def _check(self) -> None:
-        """Whether the reader may still look; machines that joined or left the team are followed."""
-        if self.wish is None:
-            return
-        try:
-            found = await self._machines(self.wish)
-        except DatabaseError:
-            # What cannot be checked is not shown; the browser comes back by itself.
-            await self._end(TRY_LATER)
-            return
-        if found is None:
-            await self._end(NO_ACCESS)
-        else:
-            await self._watch(found)
-
-    async def _end(self, code: int) -> None:
-        self.wish = None
+    def end(self, code: int) -> None:
+        self.watch = None
         self.unsent.clear()
-        await self.close(code)
+        self.tasks.append(asyncio.create_task(self.close(code)))
 
-    async def _watch(self, machines: set[int]) -> None:
-        for instance_id in machines - self.watched:
-            await self.channel_layer.group_add(group_name(instance_id), self.channel_name)
-        for instance_id in self.watched - machines:
-            await self.channel_layer.group_discard(group_name(instance_id), self.channel_name)
-        self.watched = machines
+    async def follow(self, watch: Watch, machines: set[int]) -> None:
+        async with self.following:
+            # Ended meanwhile, or asked for something else.
+            if self.watch is not watch:
+                return
+            try:
+                await self._listen_to(machines)
+            except (RedisError, OSError):
+                # It would not hear of all that it shows.
+                self.end(TRY_LATER)
 
-    @database_sync_to_async  # type: ignore[untyped-decorator]
-    def _machines(self, wish: Wish) -> set[int] | None:
-        """The ids to watch, or None: not a member (any more), signed out, or a machine that is not the team's."""
-        if not session_still_valid(session_key=self.scope["session"].session_key or "", slug=wish.team):
-            return None
-        membership = membership_in(user=self.scope["user"], slug=wish.team)
-        if membership is None:
-            return None
-        mine = machines_of(membership.team)
-        if wish.machines is None:
-            return set(mine.order_by("pk").values_list("pk", flat=True)[:MAX_MACHINES])
-        found = set(mine.filter(pk__in=wish.machines).values_list("pk", flat=True))
-        return found if found == set(wish.machines) else None
+    async def _listen_to(self, machines: set[int]) -> None:
+        if left := self.heard - machines:
+            await listener_here().remove(self, left)
+            self.heard = self.heard & machines
+        if new := machines - self.heard:
+            await listener_here().add(self, new)
+            self.heard = machines
+
+
+def _as_set(machines: list[int] | None) -> frozenset[int] | None:
+    return None if machines is None else frozenset(machines)

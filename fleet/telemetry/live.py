@@ -21,9 +21,16 @@ OLDEST_SECONDS = 120.0
 Message = dict[str, Any]
 
 
-def group_name(instance_id: int) -> str:
-    """The channel-layer group of everybody who watches this machine."""
-    return f"machine.{instance_id}"
+_CHANNEL = "rackrent:live:"
+
+
+def channel_name(instance_id: int) -> str:
+    """The broker's channel for everybody who watches this machine."""
+    return f"{_CHANNEL}{instance_id}"
+
+
+def machine_of_channel(name: bytes) -> int:
+    return int(name.removeprefix(_CHANNEL.encode()))
 
 
 def machines_of(team: Team) -> QuerySet[Instance]:
@@ -53,6 +60,11 @@ def _sample_at(samples: dict[float, Message], at: float) -> Message:
 
 def heartbeat_message(instance_id: int, *, nvml: str, now: float) -> Message:
     return {"type": "heartbeat", "machine": instance_id, "at": now, "nvml": nvml}
+
+
+def gap_message(instance_id: int | None, *, now: float) -> Message:
+    """Something of this machine, or of all that the page shows, was not told: it is to be read as a series."""
+    return {"type": "gap", "machine": instance_id, "at": now}
 
 
 def news_since(*, machines: QuerySet[Instance] | Sequence[Instance], since: datetime, now: datetime) -> list[Message]:

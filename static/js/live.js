@@ -10,11 +10,12 @@ const BACK_OFF_MS = [500, 1000, 2000, 5000, 10000, 30000];
 const HIDDEN_GRACE_MS = 30000;
 const PULSE_MS = 15000;
 const SILENCE_MS = 60000; // a socket that says nothing for so long is dead, or its network is
+const GAP_SPREAD_MS = 2000; // pages that missed the same do not all read it in the same moment
 const POLL_OVERLAP_SECONDS = 2; // what was being committed while the last answer was made
 const FINAL_CODES = new Set([4401, 4403]); // signed out; no longer a member
 
 export class Live extends EventTarget {
-  /** Events: "message" (detail: a sample or heartbeat), "resumed" (a gap may lie behind us), "mode" (socket | polling | off). */
+  /** Events: "message" (detail: a sample or heartbeat), "resumed" (a gap may lie behind us: read again), "mode" (socket | polling | off). */
   constructor({ team, machines = null }) {
     super();
     this.team = team;
@@ -70,6 +71,7 @@ export class Live extends EventTarget {
     this.#watch();
     if (message.type === "subscribed") this.#subscribed();
     else if (message.type === "refused") this.refused = true;
+    else if (message.type === "gap") this.#missed();
     else this.#deliver(message);
   }
 
@@ -79,6 +81,14 @@ export class Live extends EventTarget {
     this.#setMode("socket");
     if (this.wasConnected) this.#resume();
     this.wasConnected = true;
+  }
+
+  /** The server could not tell us everything; several such words are answered by one reading. */
+  #missed() {
+    this.gap ??= setTimeout(() => {
+      this.gap = null;
+      this.#resume();
+    }, Math.random() * GAP_SPREAD_MS);
   }
 
   #resume() {
@@ -119,6 +129,7 @@ export class Live extends EventTarget {
     if (this.mode !== "polling") return;
     const query = new URLSearchParams({ since: String(this.since - POLL_OVERLAP_SECONDS) });
     if (this.machines) query.set("machines", this.machines.join(","));
+    let wait = POLL_MS;
     try {
       const response = await fetch(`/t/${this.team}/live/?${query}`, { headers: { Accept: "application/json" } });
       if (response.status === 403 || response.status === 404 || response.redirected) {
@@ -129,11 +140,13 @@ export class Live extends EventTarget {
       if (response.ok) {
         const answer = await response.json();
         answer.messages.forEach((message) => this.#deliver(message));
+      } else {
+        wait = Math.max(wait, backOff(response));
       }
     } catch {
       /* The network is away; the next round tries again. */
     }
-    if (!document.hidden) this.poll = setTimeout(() => this.#ask(), POLL_MS);
+    if (!document.hidden) this.poll = setTimeout(() => this.#ask(), wait);
   }
 
   #visibility() {
@@ -160,6 +173,11 @@ export class Live extends EventTarget {
     clearTimeout(this.poll);
     this.socket?.close();
   }
+}
+
+/** Milliseconds: a server that has too much to do says when to ask again; we spread out around that. */
+function backOff(response) {
+  return 1000 * (Number(response.headers.get("Retry-After")) || 0) * (1 + Math.random());
 }
 
 /** Refreshes what samples alone do not move (money, attention, events), while the page is looked at. */

@@ -11,8 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from fleet.teams.access import TeamRequest
-from fleet.telemetry.consumers import MAX_MACHINES
 from fleet.telemetry.live import machines_of, news_since
+from fleet.telemetry.live_access import MAX_MACHINES
 
 # What is older than this is no news; a page that was away so long reads its charts again.
 MAX_BACK_SECONDS = 600.0

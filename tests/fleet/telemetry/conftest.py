@@ -13,12 +13,14 @@ import httpx
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
+from django.test import Client
 
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.secrets import new_token
 from fleet.telemetry.enrolment import create_enrolment_token
 from fleet.telemetry.ingest.app import Ingest
 from fleet.telemetry.models import Agent
+from tests.fleet.telemetry.browsers import OWN, Page
 from tests.fleet.telemetry.enrolling import ACTOR
 
 
@@ -51,6 +53,24 @@ async def no_connection_left() -> AsyncIterator[None]:
     """Asynchronous tests reach Django's database from a thread, whose connection nobody else closes."""
     yield
     await sync_to_async(connections.close_all)()
+
+
+@pytest.fixture
+async def page_of(no_connection_left) -> AsyncIterator[Any]:
+    pages: list[Page] = []
+
+    async def open_page(user=None, origin: str = OWN) -> Page:
+        cookies = ""
+        if user is not None:
+            browser = Client()
+            await sync_to_async(browser.force_login)(user, backend="django.contrib.auth.backends.ModelBackend")
+            cookies = f"sessionid={browser.cookies['sessionid'].value}"
+        pages.append(Page(cookies, origin))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        await page.disconnect()
 
 
 @pytest.fixture
