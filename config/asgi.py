@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import WebsocketDenier
-from django.core.asgi import get_asgi_application
+from django import setup
 from django.urls import path, re_path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-# Sets Django up, which the imports below need.
-django = get_asgi_application()
+# The imports below need it.
+setup(set_prefix=False)
 
 from config.checks import refuse_unsafe_settings  # noqa: E402
+from config.crowd import CrowdedHandler  # noqa: E402
 from config.health import healthz  # noqa: E402
 from config.metrics.page import metrics  # noqa: E402
 from config.origin import SameOrigin  # noqa: E402
@@ -71,5 +72,5 @@ async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
 
 sockets = URLRouter([path("ws/live/", LiveConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
 websocket = SameOrigin(AuthMiddlewareStack(sockets))
-pages = ProtocolTypeRouter({"http": django, "websocket": websocket})
+pages = ProtocolTypeRouter({"http": CrowdedHandler(), "websocket": websocket})
 application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz, "/metrics": metrics}, pages)))

@@ -15,6 +15,9 @@ from config.runtime.ports import listen
 # The number of the listening socket that `up` passes on: it stays open while the web process is restarted, and callers wait in its queue.
 SOCKET_VARIABLE = "RACKRENT_WEB_SOCKET"
 SHUTDOWN_SECONDS = 8
+# Database connections that are kept, where DATABASE_POOL_SIZE says nothing: one for each of REQUESTS_AT_ONCE, and some for websockets and
+# enrolment. A new one costs PostgreSQL more than most pages do.
+POOL_SIZE = 20
 # A page of 8,000 GPUs makes 50,000 objects; by Python's own thresholds a third of its time went into looking for garbage among them.
 GC_THRESHOLDS = (10_000, 20, 20)
 
@@ -55,4 +58,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    os.environ.setdefault("DATABASE_POOL_SIZE", str(POOL_SIZE))
     main()

@@ -34,6 +34,9 @@ COUNTERS = {
         "rackrent_live_dropped", "News of machines that open pages were not told but had to read.", ("reason",)
     ),
     "live_cut_off": Counter("rackrent_live_cut_off", "Browsers cut off because they did not read.", ()),
+    "requests_turned_away": Counter(
+        "rackrent_requests_turned_away", "Pages and calls of the API that waited too long for their turn.", ()
+    ),
     "scrapes": Counter("rackrent_scrapes", "Readings of exporters, by how they ended.", ("result",)),
     "provider_polls": Counter(
         "rackrent_provider_polls", "Readings of providers' lists, by how they ended.", ("provider", "result")
