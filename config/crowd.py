@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
@@ -35,7 +34,7 @@ class CrowdedHandler(ASGIHandler):
             meters.count("requests_turned_away")
             return _come_again(request)
         try:
-            response: Any = await super().get_response_async(request)
+            response: HttpResponseBase = await super().get_response_async(request)
         finally:
             self._places.release()
         return response

@@ -19,6 +19,8 @@ class Result:
     refused: dict[int, int] = field(default_factory=dict)
     latencies: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    # Not answered within the time to drain; 0 unless that was allowed.
+    unanswered: int = 0
 
     def answered(self, number: int, status: int, latency: float) -> None:
         if status == 200:
@@ -63,7 +65,16 @@ def _content_length(head: bytes) -> int:
 class Load:
     """`requests` are sent in order over `connections` sockets to one port of this machine."""
 
-    def __init__(self, port: int, requests: Sequence[bytes], connections: int) -> None:
+    def __init__(
+        self,
+        port: int,
+        requests: Sequence[bytes],
+        connections: int,
+        *,
+        drain_seconds: float = 120,
+        must_drain: bool = True,
+    ) -> None:
+        self._drain_seconds, self._must_drain = drain_seconds, must_drain
         self._port = port
         self._requests = requests
         self._connections = connections
@@ -112,13 +123,21 @@ class Load:
 
     async def _finish(self, connections: list[Connection], started: float) -> Result:
         if self._under_way or self._late or time.perf_counter() < self._ends_at:
-            async with asyncio.timeout(120):
-                await self._drained.wait()
+            await self._drain()
         self._result.seconds = time.perf_counter() - started
         for connection in connections:
             assert connection.transport is not None
             connection.transport.close()
         return self._result
+
+    async def _drain(self) -> None:
+        try:
+            async with asyncio.timeout(self._drain_seconds):
+                await self._drained.wait()
+        except TimeoutError:
+            if self._must_drain:
+                raise
+            self._result.unanswered = self._under_way + len(self._late)
 
     def _send_next(self, connection: Connection) -> None:
         now = time.perf_counter()

@@ -1,7 +1,7 @@
 """Open pages of machines, one each: over websockets, or asking every few seconds as pages do where sockets are blocked.
 
-Says "ready" once all of them listen; ended by SIGTERM it prints one JSON object: `seen`, [machine, moment of the sample in ms, epoch when it was there
-for the first time] each, and `cut_off`, machines whose page was told that it does not hear everything.
+Says "ready" once all of them listen; ended by SIGTERM it prints one JSON object: `seen`, [number of the sample, epoch when it was there
+for the first time] each, and `told`, [machine, epoch when its page was last told that it had missed something] each: by a message or by the end of its socket.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ OPENING_AT_ONCE = 10
 # The server closes a connection that was silent for five seconds; a browser asks once more then, this client opens a new one before.
 LIMITS = httpx.Limits(max_connections=64, keepalive_expiry=2.0)
 TEAM = "bench"
+# The reading that carries a sample's number.
+NUMBER_FIELD = "disk_read_bytes_per_second"
 
 _decode = msgspec.json.decode
 
@@ -36,8 +38,8 @@ _decode = msgspec.json.decode
 class Pages:
     origin: str
     session_key: str
-    seen: dict[tuple[int, int], float] = field(default_factory=dict)
-    cut_off: list[int] = field(default_factory=list)
+    seen: dict[int, float] = field(default_factory=dict)
+    told: dict[int, float] = field(default_factory=dict)
     # People do not open their pages all in one moment.
     opening: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(OPENING_AT_ONCE))
     _listening: int = 0
@@ -51,7 +53,8 @@ class Pages:
     def note(self, message: dict[str, Any]) -> None:
         now = time.time()
         for sample in message.get("samples", ()):
-            self.seen.setdefault((message["machine"], round(sample["at"] * 1000)), now)
+            if sample["host"] is not None:
+                self.seen.setdefault(int(sample["host"][NUMBER_FIELD]), now)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -66,10 +69,14 @@ async def socket_page(pages: Pages, machine: int, count: int) -> None:
         pages.listens(count)
         try:
             async for text in socket:
-                pages.note(_decode(text))
+                message = _decode(text)
+                if message["type"] == "gap":
+                    pages.told[machine] = time.time()
+                else:
+                    pages.note(message)
         except ConnectionClosed:
             pass
-        pages.cut_off.append(machine)
+        pages.told[machine] = time.time()
 
 
 def _connection(pages: Pages) -> connect:
@@ -92,6 +99,9 @@ async def polling_page(pages: Pages, machine: int, count: int, http: httpx.Async
     since = time.time()
     while True:
         answer = await http.get(f"/t/{TEAM}/live/", params={"since": since - OVERLAP_SECONDS, "machines": machine})
+        if answer.status_code == 503:
+            await asyncio.sleep(float(answer.headers["Retry-After"]) * random.uniform(1, 2))
+            continue
         answer.raise_for_status()
         told = answer.json()
         since = told["now"]
@@ -121,14 +131,14 @@ async def main(port: int, session_key: str, mode: str, machines: list[int]) -> N
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     ending = asyncio.create_task(ended.wait())
     await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
-    seen = [[machine, moment, at] for (machine, moment), at in pages.seen.items()]
-    cut_off = list(pages.cut_off)
+    seen = list(pages.seen.items())
+    told = list(pages.told.items())
     # All pages ended by themselves, or one of them failed, which must be heard of.
     if listening.done():
         listening.result()
     listening.cancel()
     await asyncio.gather(listening, ending, return_exceptions=True) if ended.is_set() else ending.cancel()
-    sys.stdout.write(json.dumps({"seen": seen, "cut_off": cut_off}) + "\n")
+    sys.stdout.write(json.dumps({"seen": seen, "told": told}) + "\n")
 
 
 if __name__ == "__main__":

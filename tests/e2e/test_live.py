@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from threading import Event
 
 import pytest
 from playwright.sync_api import WebSocketRoute, expect
@@ -126,6 +128,8 @@ class Cable:
         self.pulled = False
         self.sockets: list[WebSocketRoute] = []
 
+    lossy = Event()
+
     def route(self, socket: WebSocketRoute) -> None:
         if self.pulled:
             socket.close()
@@ -154,6 +158,28 @@ def test_what_was_missed_is_filled_in_after_a_cut(machine, alice, open_context):
     assert 33 not in figures(page)
     cable.pulled = False
     connected(page)
+    until(page, lambda: 33 in figures(page))
+
+
+def test_what_the_server_could_not_tell_is_read(machine, alice, open_context):
+    """Messages that are lost on the way, and then the word that some were."""
+    sockets: list[WebSocketRoute] = []
+    lossy = Event()
+
+    def route(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+        server.on_message(lambda text: None if lossy.is_set() else socket.send(text))
+        sockets.append(socket)
+
+    context = open_context(alice)
+    context.route_web_socket("**/ws/live/", route)
+    page = context.new_page()
+    page.goto(f"/t/acme/instances/{machine.instance.pk}/")
+    connected(page)
+    lossy.set()
+    machine.report(at=time.time() - 10, utilization_percent=33.0)
+    assert 33 not in figures(page)
+    sockets[0].send(json.dumps({"type": "gap", "machine": machine.instance.pk, "at": time.time()}))
     until(page, lambda: 33 in figures(page))
 
 
