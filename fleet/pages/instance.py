@@ -2,21 +2,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from fleet import panels
+from fleet.downloads import Table
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
-from fleet.pages.charts import DEFAULT_SPAN, MAX_POINTS, SHORT_SPAN, SPANS, Drawn, charts_and_note
-from fleet.pages.downloads import chart_file
+from fleet.pages.charts import DEFAULT_SPAN, MAX_POINTS, SHORT_SPAN, SPANS, Drawn, charts_and_note, draw_charts
+from fleet.pages.downloads import bands_table, chart_file, chart_table
 from fleet.pages.heat import draw_heat, machine_heat
-from fleet.pages.history import Run, kept_history, runs
+from fleet.pages.history import Run, kept_history, runs, state_history
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.servingcharts import draw_serving
 from fleet.pages.timeline import entries
@@ -28,6 +31,7 @@ from fleet.telemetry.machine_panel import serving_context
 from fleet.telemetry.models import GpuLatest, HostLatest
 from fleet.telemetry.words import resolution_words
 
+BANDS = "states"
 BAND_SPAN = timedelta(hours=24)
 BAND_POINTS = 145
 BAND_KEPT_SECONDS = 60
@@ -63,9 +67,10 @@ def instance_series(request: TeamRequest, pk: int) -> HttpResponse:
     `?format=csv|parquet&chart=<name>`: those of one chart as a file.
     """
     view, span = _view(request, pk), _span(request)
-    charts, note = _charts(view, span)
-    if (file := chart_file(request, charts, instance=view.instance, until=view.at)) is not None:
+    name = slugify(view.instance.name) or str(pk)
+    if (file := chart_file(request, partial(_tables, view, span), name=name, until=view.at)) is not None:
         return file
+    charts, note = _charts(view, span)
     figures = {drawn.chart.name: drawn.as_json() for drawn in charts}
     return JsonResponse({"span": span, "note": note, "charts": figures})
 
@@ -95,10 +100,22 @@ def _view(request: TeamRequest, pk: int) -> MachineView:
 
 
 def _charts(view: MachineView, span: str) -> tuple[list[Drawn], str]:
-    since, until = view.at - SPANS[span], view.at
-    charts, note = charts_and_note(view, since=since, until=until)
-    serving = draw_serving(view.instance, since=since, until=until, now=view.at, max_points=MAX_POINTS)
-    return [*charts, *serving], note
+    charts, note = charts_and_note(view, since=view.at - SPANS[span], until=view.at)
+    return [*charts, *_serving(view, span)], note
+
+
+def _serving(view: MachineView, span: str) -> list[Drawn]:
+    return draw_serving(view.instance, since=view.at - SPANS[span], until=view.at, now=view.at, max_points=MAX_POINTS)
+
+
+def _tables(view: MachineView, span: str, wanted: str) -> dict[str, Table]:
+    """The bands are those of the page, whichever span the charts have."""
+    if wanted == BANDS:
+        since = view.at - BAND_SPAN
+        history = state_history(machines=[view], since=since, until=view.at, max_points=BAND_POINTS)
+        return {BANDS: bands_table(view, history)}
+    drawn = [*draw_charts(view, since=view.at - SPANS[span], until=view.at), *_serving(view, span)]
+    return {one.chart.name: chart_table(one) for one in drawn}
 
 
 def _span(request: TeamRequest) -> str:
@@ -125,6 +142,7 @@ def _past(request: TeamRequest, view: MachineView) -> Context:
     ]
     return {
         "bands": bands,
+        "bands_address": f"{reverse('instance_series', args=[request.team.slug, view.instance.pk])}?span=24h",
         "band_ticks": [(since + BAND_SPAN * part / 4) for part in range(5)],
         "bucket_minutes": max(1, round(history.bucket_seconds / 60)),
         "band_source": resolution_words(history.resolution),

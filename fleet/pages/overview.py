@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -8,11 +9,12 @@ from django.views.decorators.http import require_POST
 
 from fleet import panels
 from fleet.pages.attention import SHOWN, attention
+from fleet.pages.downloads import chart_file
 from fleet.pages.fleet import Fleet, fleet_of, load_fleet
 from fleet.pages.projects import burn_by_project
 from fleet.pages.sandbox import sandbox_of, set_sandbox_hidden
 from fleet.pages.start import is_first_run, start_context
-from fleet.pages.statechart import draw_states
+from fleet.pages.statechart import draw_states, states_file
 from fleet.pages.timeline import entries
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest, requires
@@ -39,9 +41,15 @@ def overview_pulse(request: TeamRequest) -> HttpResponse:
 
 
 def overview_states(request: TeamRequest) -> HttpResponse:
-    """GPUs by state over the day; loaded after the page, because it reads raw samples."""
+    """GPUs by state over the day; loaded after the page, because it reads raw samples.
+
+    `?format=csv|parquet&chart=states`: its figures as a file.
+    """
+    fleet = fleet_of(request)
+    if (file := chart_file(request, partial(states_file, fleet), name=request.team.slug, until=fleet.at)) is not None:
+        return file
     template = "components/states_chart.html" if request.htmx else "pages/states.html"
-    return render(request, template, {"nav": "overview", **draw_states(fleet_of(request))})
+    return render(request, template, {"nav": "overview", "files_address": f"{request.path}?", **draw_states(fleet)})
 
 
 @require_POST

@@ -6,8 +6,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
+from fleet.downloads import Table
+from fleet.pages.downloads import counts_table
 from fleet.pages.fleet import Fleet
-from fleet.pages.history import History, kept_history
+from fleet.pages.history import History, kept_history, state_history
 from fleet.states import GpuState
 from fleet.telemetry.words import resolution_words
 from fleet.words import state_word
@@ -18,13 +20,14 @@ SHORTEST_HOURS = 0.25
 POINTS = 97
 TABLE_ROWS = 12
 KEPT_SECONDS = 120
+CHART = "states"
 # Working GPUs are what one hopes for; the chart shows the rest.
 SHOWN = (GpuState.HELD_IDLE, GpuState.FREE, GpuState.STARVED, GpuState.STALLED, GpuState.UNKNOWN)
 
 
 def draw_states(fleet: Fleet) -> dict[str, Any]:
     """Context of components/states_chart.html."""
-    hours = next((hours for limit, hours in SPANS if fleet.gpu_count <= limit), SHORTEST_HOURS)
+    hours = _hours(fleet)
     kept = kept_history(
         machines=fleet.machines,
         until=fleet.at,
@@ -42,6 +45,17 @@ def draw_states(fleet: Fleet) -> dict[str, Any]:
         "source": resolution_words(kept.resolution),
         "drawn_at": kept.starts[-1] if kept.starts else None,
     }
+
+
+def states_file(fleet: Fleet, _wanted: str) -> dict[str, Table]:
+    """Every state, the working ones too. Raises StoreError."""
+    since = fleet.at - timedelta(hours=_hours(fleet))
+    history = state_history(machines=fleet.machines, since=since, until=fleet.at, max_points=POINTS)
+    return {CHART: counts_table(history)}
+
+
+def _hours(fleet: Fleet) -> float:
+    return next((hours for limit, hours in SPANS if fleet.gpu_count <= limit), SHORTEST_HOURS)
 
 
 def chart(history: History, counts: list[Counter[GpuState]]) -> dict[str, Any]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from functools import cache
+from functools import cache as remembered
+from hashlib import sha256
 from typing import Any
 
 import httpx
 from django.conf import settings
+from django.core.cache import cache
 
 from fleet.telemetry.store.base import StoreError
 
-TIMEOUT_SECONDS = 30.0
+# A store that hangs must not take every thread of the web server with it: whoever was kept waiting spares the others for a while.
+TIMEOUT = httpx.Timeout(10.0, connect=2.0)
+AWAY_SECONDS = 10
 
 
 def request_headers() -> dict[str, str]:
@@ -48,13 +52,17 @@ def query_range(query: str, *, start: float, end: float, step: int) -> list[Line
 
 def _answer(path: str, asked: dict[str, str]) -> list[dict[str, Any]]:
     url = f"{settings.TELEMETRY_READ_URL.rstrip('/')}/api/v1/{path}"
+    away = f"store:away:{sha256(url.encode()).hexdigest()}"
+    if (known := cache.get(away)) is not None:
+        raise StoreError(f"The store of readings cannot be reached ({known}, some seconds ago).")
     try:
         # In the body: a few hundred ids are longer than an address may be.
         response = httpx.post(
-            url, data=asked, headers=request_headers(), timeout=TIMEOUT_SECONDS, trust_env=False, verify=_certificates()
+            url, data=asked, headers=request_headers(), timeout=TIMEOUT, trust_env=False, verify=_certificates()
         )
         answer = response.json()
     except httpx.HTTPError as error:
+        cache.set(away, type(error).__name__, AWAY_SECONDS)
         raise StoreError(f"The store of readings cannot be reached ({type(error).__name__}).") from error
     except ValueError:
         raise StoreError(f"The store of readings answers {response.status_code}, and no JSON.") from None
@@ -64,7 +72,7 @@ def _answer(path: str, asked: dict[str, str]) -> list[dict[str, Any]]:
     return found
 
 
-@cache
+@remembered
 def _certificates() -> ssl.SSLContext:
     """Reading them takes longer than most questions."""
     return httpx.create_ssl_context(trust_env=False)

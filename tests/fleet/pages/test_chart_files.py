@@ -10,7 +10,9 @@ import pytest
 from django.utils import timezone
 from pyarrow import parquet
 
+from fleet.states import GpuState
 from fleet.telemetry.models import GpuSample, HostSample
+from fleet.telemetry.state_codes import STATE_CODES
 
 from .conftest import HELD, WORKING
 
@@ -21,11 +23,12 @@ def machine(make_machine):
     found = make_machine(name="train 01", readings=[WORKING, HELD])
     first, second = found.gpus.order_by("index")
     now = timezone.now()
+    working, held = STATE_CODES[GpuState.WORKING], STATE_CODES[GpuState.HELD_IDLE]
     for step in range(120):
         at = now - timedelta(seconds=5 * step + 5)
-        GpuSample.objects.create(gpu=first, sampled_at=at, power_watts=300.5, utilization_percent=97.0)
+        GpuSample.objects.create(gpu=first, sampled_at=at, state=working, power_watts=300.5, utilization_percent=97.0)
         if step < 60:
-            GpuSample.objects.create(gpu=second, sampled_at=at, power_watts=70.0, utilization_percent=0.0)
+            GpuSample.objects.create(gpu=second, sampled_at=at, state=held, power_watts=70.0, utilization_percent=0.0)
         HostSample.objects.create(instance=found, sampled_at=at, disk_read_iops=5.0)
     return found
 
@@ -80,6 +83,28 @@ def test_every_chart_offers_its_files(machine, alice, as_user):
     for name in ("busy", "power", "disk_iops"):
         for kind in ("csv", "parquet"):
             assert f'/series/?span=6h&amp;chart={name}&amp;format={kind}" data-file download' in text
+
+
+def test_the_bands_are_a_file_of_states(machine, alice, as_user):
+    answer = series(as_user(alice), machine, format="csv", chart="states", span="15m")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert list(rows[0]) == ["starts_at", "gpu0_state", "gpu1_state"]
+    assert {row["gpu0_state"] for row in rows} >= {"working"}
+    assert "held" in {row["gpu1_state"] for row in rows}
+    assert len(rows) > 100, "the bands' day, whatever the charts' span"
+    text = as_user(alice).get(f"/t/acme/instances/{machine.pk}/").text
+    assert "/series/?span=24h&amp;chart=states&amp;format=parquet" in text
+
+
+def test_the_overviews_states_are_a_file(machine, alice, as_user):
+    client = as_user(alice)
+    assert "/t/acme/states/?&amp;chart=states&amp;format=csv" in client.get("/t/acme/states/").text
+    answer = client.get("/t/acme/states/", {"format": "csv", "chart": "states"})
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert list(rows[0])[:3] == ["starts_at", "working_gpus", "held_gpus"]
+    assert (rows[-2]["working_gpus"], rows[0]["working_gpus"]) == ("1", "0")
+    parquet_file = client.get("/t/acme/states/", {"format": "parquet", "chart": "states"}).content
+    assert parquet.read_table(io.BytesIO(parquet_file)).num_rows == len(rows)
 
 
 def test_another_team_gets_none(machine, charlie, as_user):

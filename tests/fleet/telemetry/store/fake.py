@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,3 +53,22 @@ def fake_store() -> Iterator[FakeStore]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def silent_store() -> Iterator[tuple[str, Callable[[], int]]]:
+    """A store that takes connections and never says a word: its address, and how many connections there were."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+
+        def connections() -> int:
+            while True:
+                try:
+                    taken.append(listener.accept()[0])
+                except BlockingIOError:
+                    return len(taken)
+
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", connections
+    for one in taken:
+        one.close()
