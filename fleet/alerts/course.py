@@ -153,12 +153,16 @@ class Course:
         self.note(Kind.WORSENED, now, was=was)
 
     def _grow(self, now: datetime) -> None:
-        kinds = sorted({kind for kind, _detail in self.came})
-        known = {kind for kind, detail in self.signals if (kind, detail) not in self.came}
-        if self.alert.is_snoozed and set(kinds) - known:
+        if self.alert.is_snoozed and self._new_kinds():
             self.wake(now, "signal")
         else:
+            kinds = sorted({kind for kind, _detail in self.came})
             self.note(Kind.SIGNAL, now, kinds=kinds, count=len(self.came))
+
+    def _new_kinds(self) -> set[str]:
+        """Rules that joined. One more GPU with the trouble that another has is on record, and no news to anybody."""
+        known = {kind for kind, detail in self.signals if (kind, detail) not in self.came}
+        return {kind for kind, _detail in self.came} - known
 
     def _close(self, now: datetime) -> None:
         alert = self.alert
@@ -200,7 +204,7 @@ class Course:
             (Quiet.NO, kind in _ACTS),
             (Quiet.FOLDED, ends and self.why == "folded"),
             (Quiet.MAINTENANCE, (ends and unheard) or self.is_covered()),
-            (Quiet.FOLDED, kind == Kind.SIGNAL and now - alert.opened_at < SETTLING),
+            (Quiet.FOLDED, kind == Kind.SIGNAL and (now - alert.opened_at < SETTLING or not self._new_kinds())),
             (Quiet.SNOOZED, alert.snoozed_at is not None and kind != Kind.WOKE),
             (Quiet.ACKNOWLEDGED, alert.acknowledged_at is not None and kind in _REPEATS),
             (Quiet.FLAPPING, alert.flapping and kind in _COMINGS),

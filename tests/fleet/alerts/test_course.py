@@ -15,9 +15,10 @@ from fleet.alerts.door import clear_event, raise_event
 from fleet.alerts.models import Alert, AlertEvent
 from fleet.alerts.people import acknowledge_alert, escalate_alert, resolve_note, snooze_alert, wake_alert
 from fleet.alerts.windows import add_window, cancel_window
-from fleet.inventory.models import Instance
+from fleet.inventory.models import GPU, Instance
 from fleet.teams.members import remove_member
 from fleet.teams.models import AuditEntry, Membership
+from fleet.telemetry.models import GpuLatest
 from tests.fleet.alerts.conftest import NOON, minutes, recorded, told
 
 
@@ -52,6 +53,17 @@ def test_a_rule_has_to_fire_for_as_long_as_it_says(fleet, cloud):
     assert fleet.told() == []
     fleet.pass_time(10)
     assert fleet.told() == ["gpu.throttled opened"]
+
+
+def test_one_more_gpu_with_the_same_trouble_is_no_news_and_another_rule_is(hot):
+    hot.gpu["throttle_reasons"] = 0
+    card = GPU.objects.create(instance=hot.machines[0], uuid="GPU-late", index=2)
+    GpuLatest.objects.create(gpu=card, sampled_at=hot.now, received_at=hot.now)
+    hot.pass_time(400, step=50)
+    assert recorded(the_alert()) == ["opened", "signal:folded"]
+    hot.gpu["throttle_reasons"] = 0x80
+    hot.pass_time(400, step=50)
+    assert recorded(the_alert()) == ["opened", "signal:folded", "signal"]
 
 
 def test_between_the_levels_it_stays_and_below_it_resolves_by_itself(hot):
