@@ -16,7 +16,7 @@ from rest_framework.reverse import reverse
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from fleet.alerts.api import alerts
+from fleet.alerts.api import alerts, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.inventory.api import accounts, machines, records
 from fleet.pages.plan_api import PlanView
@@ -98,6 +98,7 @@ SINGLE_VIEWS = {
     "samples/hosts": "api-host-samples",
     "samples/serving": "api-serving-samples",
     "usage": "api-usage",
+    "alert-rules": "api-alert-rules",
     "metrics": "api-metrics",
     "plan": "api-plan",
     "schema": "api-schema",
@@ -111,6 +112,9 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("samples/hosts/", samples.HostSeriesView.as_view(), name="api-host-samples"),
     path("samples/serving/", serving.ServingSeriesView.as_view(), name="api-serving-samples"),
     path("usage/", usage.UsageView.as_view(), name="api-usage"),
+    path("alert-rules/", rules.RulesView.as_view(), name="api-alert-rules"),
+    path("alert-rules/<slug:kind>/", rules.RuleView.as_view(), name="api-alert-rule"),
+    path("alert-rules/<slug:kind>/preview/", rules.RulePreviewView.as_view(), name="api-alert-rule-preview"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("plan/", PlanView.as_view(), name="api-plan"),
     path("schema/", SchemaView.as_view(), name="api-schema"),

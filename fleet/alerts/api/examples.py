@@ -64,3 +64,37 @@ WINDOW_EXAMPLE: dict[str, Any] = {
     "cancelled_at": None,
     "in_force": False,
 }
+RULE_EXAMPLE: dict[str, Any] = {
+    "kind": "thermal",
+    "cause": "gpu.throttled",
+    "name": "Too hot",
+    "says": "A GPU slows down for heat, or is as hot as that.",
+    "enabled": True,
+    "severity": "warning",
+    "default_severity": "warning",
+    "for_seconds": 300,
+    "default_for_seconds": 300,
+    "thresholds": [
+        {
+            "name": "celsius",
+            "value": 87.0,
+            "default": 87.0,
+            "low": 60.0,
+            "high": 110.0,
+            "unit": "celsius",
+            "says": "hotter than 87 °C",
+        }
+    ],
+    "changed_at": None,
+    "changed_by": None,
+}
+PREVIEW_EXAMPLE: dict[str, Any] = {
+    "kind": "thermal",
+    "times": 3,
+    "machines": 2,
+    "since": "2026-10-31T08:00:00Z",
+    "until": "2026-11-30T08:00:00Z",
+    "counted": "hours",
+    "why": "",
+    "says": "It would have fired 3 times on 2 machines in the last 30 days.",
+}
