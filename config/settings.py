@@ -50,6 +50,7 @@ REQUESTS_AT_ONCE = env_int("REQUESTS_AT_ONCE", 16, low=1, high=1_000)
 # Reading providers: how long one listing may take, how many are read at once, and how many complete ones must lack a machine before it is gone.
 POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)
 POLLS_AT_ONCE = env_int("POLLS_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
+SOURCES_AT_ONCE = env_int("SOURCES_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
 LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 # How long readings are kept: as they came (two days at least, because that late ones are accepted), in 5 minutes, in 1 hour (13 months).
 RAW_RETENTION_DAYS = env_int("RAW_RETENTION_DAYS", 2, low=2, high=366)

@@ -35,6 +35,7 @@ METADATA = frozenset(
 REASONS = {
     "no_url": "This is no web address. Write it like https://host.example:9400/metrics.",
     "scheme": "Only http:// and https:// addresses with a host name are possible.",
+    "port": "A port lies between 1 and 65535.",
     "login": "Leave user name and password out of the address; there are fields for them.",
     "metadata": "%(subject)s is a cloud's metadata service. It is never contacted.",
     "private": "%(subject)s lies in a private or special network. The operator of this installation can allow it in ALLOWED_NETWORKS.",
@@ -74,7 +75,7 @@ class Guard:
         if parsed.scheme not in SCHEMES or not parsed.host:
             raise RefusedAddressError("scheme")
         if parsed.port is not None and not 0 < parsed.port <= MAX_PORT:
-            raise RefusedAddressError("no_url")
+            raise RefusedAddressError("port")
         if parsed.userinfo:
             raise RefusedAddressError("login")
         self.check_host(parsed.host)

@@ -13,7 +13,7 @@ from fleet.telemetry.rollups.sort import sort_closed_days
 from fleet.telemetry.rollups.totals import count_states
 from fleet.telemetry.scrape.plan import CLAIM, claim_due
 from fleet.telemetry.scrape.run import scrape_claim
-from fleet.telemetry.sources import read as sources
+from fleet.telemetry.sources import claims as sources
 from fleet.telemetry.store import current_store
 
 # Less than the hour between two runs.
@@ -69,13 +69,13 @@ def scrape_shard(claim: str) -> int:
 
 @shared_task(name="telemetry.dispatch_sources")
 def dispatch_sources() -> int:
-    claims = sources.claim_due(now=timezone.now(), failing_at_once=settings.POLLS_AT_ONCE)
-    for source_id, claim in claims:
-        read_source.apply_async((source_id, str(claim)), expires=sources.CLAIM.total_seconds() / 3)
-    return len(claims)
+    shards = sources.claim_due(now=timezone.now(), at_once=settings.SOURCES_AT_ONCE)
+    for shard in shards:
+        arguments = (str(shard.claim), shard.proven, shard.doubtful)
+        read_sources.apply_async(arguments, expires=sources.CLAIM.total_seconds() / 4)
+    return len(shards)
 
 
-@shared_task(name="telemetry.read_source", soft_time_limit=120, time_limit=140)
-def read_source(source_id: int, claim: str) -> str:
-    outcome = sources.read_source(source_id, claim=uuid.UUID(claim))
-    return outcome.code if outcome else ""
+@shared_task(name="telemetry.read_sources", soft_time_limit=120, time_limit=130)
+def read_sources(claim: str, proven: list[int], doubtful: list[int]) -> int:
+    return sources.read_shard(sources.Shard(uuid.UUID(claim), proven, doubtful))

@@ -50,6 +50,14 @@ def test_it_refuses_what_is_no_plain_web_address(url):
         Guard().check_url(url)
 
 
+@pytest.mark.parametrize("port", ["0", "65536", "99999"])
+def test_it_refuses_a_port_that_is_none(port):
+    with pytest.raises(RefusedAddressError, match="65535") as refused:
+        Guard().check_url(f"http://203.0.114.7:{port}/metrics")
+    assert refused.value.code == "port"
+    Guard().check_url("http://203.0.114.7:65535/metrics")
+
+
 def test_it_lets_public_addresses_and_allowed_networks_pass():
     Guard().check_url("https://203.0.114.7/metrics")
     Guard.of(["10.0.0.0/8"]).check_url("http://10.1.2.3:9400/metrics")

@@ -69,6 +69,9 @@ async def fetch_text(
         raise FetchError(f"refused_{error.code}", httpx.URL(url).host) from None
     except httpx.ConnectError as error:
         raise FetchError("tls" if _is_tls(error) else "unreachable") from None
+    except ExceptionGroup:
+        # One for each address that was tried: what none of httpx's errors stands for.
+        raise FetchError("unreachable") from None
     except httpx.HTTPError as error:
         raise FetchError("broken", type(error).__name__) from None
     return _text(body, response.headers.get("content-encoding", "identity"), most_bytes)

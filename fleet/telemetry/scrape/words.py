@@ -11,6 +11,7 @@ from fleet.telemetry.words import Words
 REFUSALS: Words = {
     "no_url": _("This is no web address. Write it like https://host.example:9400/metrics."),
     "scheme": _("Only http:// and https:// addresses with a host name are possible."),
+    "port": _("A port lies between 1 and 65535."),
     "login": _("Leave user name and password out of the address; a token has a field of its own."),
     "metadata": _("%(detail)s is a cloud's metadata service. It is never contacted."),
     "private": _(
@@ -37,6 +38,9 @@ FAILURES: Words = {
     "bad_labels": _("Its labels cannot be those of a GPU: %(detail)s"),
     "no_prometheus": _(
         "It answers, but not as a Prometheus does. The address is what stands before /api/v1/query; a login page answers like this, too."
+    ),
+    "too_many": _(
+        "Its answer is larger than %(detail)s MiB even for half a minute. Split its machines over several sources, each with matchers of its own."
     ),
     "query": _("It refuses the question: %(detail)s"),
     "ssh_no_key": _("The team has no SSH key yet. Make one under Settings, SSH."),

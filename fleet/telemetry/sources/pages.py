@@ -10,13 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isinf
 from typing import Any
 
+import msgspec
+
+from fleet.telemetry.sanitise import clean
 from fleet.telemetry.scrape.dialects import DCGM, KINDS, NODE, NVIDIA_GPU, read_page
 from fleet.telemetry.scrape.history import History
 from fleet.telemetry.scrape.page import Page
 from fleet.telemetry.scrape.readings import Scraped, UnusableError
-from fleet.telemetry.sources.ask import Series
 from fleet.telemetry.wire import LONGEST_INTERVAL_SECONDS, Event, InventoryRow, Sample
 
 NAMES = frozenset().union(*(dialect.names for dialect in KINDS["auto"]))
@@ -28,6 +31,13 @@ LONGEST_SECONDS = 180.0
 HOST_NAMES = NODE.names
 
 Target = tuple[str, str]
+
+
+class Series(msgspec.Struct):
+    """As a question for samples is answered: moments in epoch seconds, each with its value as text."""
+
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
 
 
 @dataclass(slots=True)
@@ -57,24 +67,34 @@ def machine_of(labels: Mapping[str, str], *, chosen: str) -> str:
     """The value that names the machine, without a port."""
     value = next((labels[name] for name in (chosen, *FALLBACKS) if labels.get(name)), "")
     host, colon, port = value.rpartition(":")
-    return host.strip("[]") if colon and port.isdecimal() else value
+    return clean(host.strip("[]") if colon and port.isdecimal() else value, 200)
 
 
 def pages_of(series: Iterable[Series], *, gpu_label: str, host_label: str) -> dict[str, MachinePages]:
-    """series: as an instant query for a range answers, {"metric": labels, "values": [[seconds, text], …]}."""
+    """Values that are no numbers are left out."""
     machines: dict[str, MachinePages] = {}
     for one in series:
-        labels = dict(one["metric"])
+        labels = dict(one.metric)
         name = labels.pop("__name__", "")
         machine = machine_of(labels, chosen=gpu_label if name in GPU_NAMES else host_label)
         if name not in NAMES or not machine:
             continue
         target = (labels.get("job", ""), labels.get("instance", ""))
-        pages = machines.setdefault(machine[:200], MachinePages()).targets.setdefault(target, {})
-        for moment, text in one["values"]:
-            page = pages.setdefault(float(moment), Page())
-            page.series.setdefault(name, []).append((labels, float(text)))
+        pages = machines.setdefault(machine, MachinePages()).targets.setdefault(target, {})
+        for moment, text in one.values:
+            if (value := _number(text)) is not None:
+                page = pages.setdefault(moment, Page())
+                page.series.setdefault(name, []).append((labels, value))
     return machines
+
+
+def _number(text: str) -> float | None:
+    """NaN is one: a series that ended says so."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if isinf(number) else number
 
 
 def readings_of(machine: MachinePages, *, after: float) -> MachineReadings:

@@ -1,7 +1,7 @@
 """Reads a source up to now, a stretch at a time, and stores what it held through ingest's own writer.
 
 A stretch is read again as long as scrapes of it may still be under way: samples that are there already are stored once. A source that could not be read
-for hours, or whose past was asked for, is caught up with in stretches, the oldest first.
+for hours, or whose past was asked for, is caught up with in stretches, the oldest first. Where the answer for one would be too large, half of it is asked for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from fleet.inventory.credentials import CredentialError, open_sealed
@@ -24,10 +26,10 @@ from fleet.telemetry.scrape.fetch import FetchError, make_client
 from fleet.telemetry.scrape.plan import next_scrape_at
 from fleet.telemetry.scrape.run import installation_guard
 from fleet.telemetry.scrape.shard import open_shard
-from fleet.telemetry.sources.ask import Series, samples_between
+from fleet.telemetry.sources.ask import DEADLINE_SECONDS, samples_between
 from fleet.telemetry.sources.matching import fed_by_others, note_labels
 from fleet.telemetry.sources.models import PrometheusSource
-from fleet.telemetry.sources.pages import GPU_NAMES, HOST_NAMES, MachineReadings, pages_of, readings_of
+from fleet.telemetry.sources.pages import GPU_NAMES, HOST_NAMES, MachineReadings, Series, pages_of, readings_of
 from fleet.telemetry.wire import Batch
 
 logger = logging.getLogger(__name__)
@@ -36,12 +38,11 @@ logger = logging.getLogger(__name__)
 SETTLE = timedelta(seconds=30)
 # What counters stood at before a stretch.
 OVERLAP = timedelta(seconds=120)
-# Of a large fleet, shorter ones: an answer has a limit.
-LONGEST_STRETCH, SHORTEST_STRETCH = timedelta(minutes=10), timedelta(seconds=30)
+LONGEST_STRETCH = timedelta(minutes=10)
+SHORTEST_STRETCH = timedelta(seconds=30)
 # Older samples are not taken by ingest.
 OLDEST = timedelta(hours=47)
-BUDGET_SECONDS = 45.0
-CLAIM = timedelta(seconds=150)
+BUDGET_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +54,12 @@ class Outcome:
     detail: str = ""
 
 
-def claim_due(*, now: datetime, failing_at_once: int = 1) -> list[tuple[int, uuid.UUID]]:
-    """Compare and set: of two that want a source one gets it. Those that failed last time take turns: each may hold a worker until its deadline."""
-    due = PrometheusSource.objects.filter(enabled=True, next_read_at__lte=now)
-    held = PrometheusSource.objects.filter(failures__gt=0, claim__isnull=False, next_read_at__gt=now).count()
-    ids = due.order_by("next_read_at").values_list("pk", flat=True)
-    chosen = [*ids.filter(failures=0), *ids.filter(failures__gt=0)[: max(0, failing_at_once - held)]]
-    claims = [(pk, uuid.uuid4()) for pk in chosen]
-    return [(pk, claim) for pk, claim in claims if due.filter(pk=pk).update(claim=claim, next_read_at=now + CLAIM)]
-
-
-def read_source(source_id: int, *, claim: uuid.UUID) -> Outcome | None:
-    """None: the claim has run out, or the source was changed meanwhile."""
+def read_source(source_id: int, *, claim: uuid.UUID, ends: float | None = None) -> Outcome | None:
+    """ends: after this moment of the monotonic clock no stretch is begun but the first. None: the claim has run out, or the source was changed meanwhile."""
     source = PrometheusSource.objects.select_related("team").filter(pk=source_id, claim=claim, enabled=True).first()
     if source is None:
         return None
-    outcome = _read(source)
+    outcome = _read(source, ends=time.monotonic() + BUDGET_SECONDS if ends is None else ends)
     now = timezone.now()
     failures = source.failures + 1 if outcome.code else 0
     changed: dict[str, Any] = {"failed_at": now} if outcome.code else {"last_ok_at": now}
@@ -87,23 +78,24 @@ def read_source(source_id: int, *, claim: uuid.UUID) -> Outcome | None:
     return outcome
 
 
-def _read(source: PrometheusSource) -> Outcome:
+def _read(source: PrometheusSource, *, ends: float) -> Outcome:
     """Stretches until now, or until the time is spent."""
     try:
         token = open_sealed(source.token).get("token", "")
     except CredentialError:
         return Outcome(source.read_until, "sealed")
-    ends = time.monotonic() + BUDGET_SECONDS
-    reached, stretch = max(source.read_until, timezone.now() - OLDEST), LONGEST_STRETCH
+    reached, longest = max(source.read_until, timezone.now() - OLDEST), LONGEST_STRETCH
     while True:
         now = timezone.now()
-        until = min(now, reached + stretch)
-        failure = _try_stretch(source, token, since=reached, until=until, now=now)
-        if failure and failure.code == "too_large" and until - reached > SHORTEST_STRETCH and time.monotonic() < ends:
-            stretch = max((until - reached) / 2, SHORTEST_STRETCH)
-            continue
-        if failure:
-            return failure
+        until = min(now, reached + longest)
+        code, detail = _try_stretch(source, token, since=reached, until=until, now=now)
+        if code == "too_large":
+            longest = max(SHORTEST_STRETCH, (until - reached) / 2)
+            if until - reached > SHORTEST_STRETCH:
+                continue
+            code = "too_many"
+        if code:
+            return Outcome(reached, code, detail)
         reached = max(reached, min(until, now - SETTLE))
         if until == now or time.monotonic() >= ends:
             return Outcome(reached)
@@ -111,18 +103,24 @@ def _read(source: PrometheusSource) -> Outcome:
 
 def _try_stretch(
     source: PrometheusSource, token: str, *, since: datetime, until: datetime, now: datetime
-) -> Outcome | None:
-    """None: it is stored. A server that answers oddly in a new way is no reason to leave a person without a word."""
+) -> tuple[str, str]:
+    """The key of scrape.words.FAILURES and the detail of what went wrong; ("", "") where it was read and stored."""
     try:
         _read_stretch(source, token, since=since, until=until, now=now)
     except FetchError as error:
-        return Outcome(since, error.code, error.detail)
+        return error.code, error.detail
     except RefusalError as error:
-        return Outcome(since, "not_stored", error.detail)
+        return "not_stored", error.detail
+    except SoftTimeLimitExceeded:
+        return "timeout", f"{DEADLINE_SECONDS:.0f}"
+    except (OperationalError, InterfaceError):
+        # The database is away: nothing could be noted of it now either.
+        raise
     except Exception:
+        # Whatever a hostile answer can set off must be seen on the page and back off like any other failure.
         logger.exception("Source %d could not be read", source.pk)
-        return Outcome(since, "bug")
-    return None
+        return "bug", ""
+    return "", ""
 
 
 def _read_stretch(source: PrometheusSource, token: str, *, since: datetime, until: datetime, now: datetime) -> None:
@@ -141,20 +139,24 @@ def _read_stretch(source: PrometheusSource, token: str, *, since: datetime, unti
 
 
 async def _ask(source: PrometheusSource, token: str, *, since: datetime, until: datetime) -> list[Series]:
+    """Raises FetchError, also where both answers together take longer than DEADLINE_SECONDS."""
     seconds = round((until - since + OVERLAP).total_seconds())
     found: list[Series] = []
-    async with make_client(installation_guard(), connections=2) as client:
-        for names in (GPU_NAMES, HOST_NAMES):
-            found += await samples_between(
-                client,
-                url=source.url,
-                token=token,
-                tenant=source.tenant,
-                names=sorted(names),
-                selector=source.selector,
-                until=until.timestamp(),
-                seconds=seconds,
-            )
+    try:
+        async with asyncio.timeout(DEADLINE_SECONDS), make_client(installation_guard(), connections=2) as client:
+            for names in (GPU_NAMES, HOST_NAMES):
+                found += await samples_between(
+                    client,
+                    url=source.url,
+                    token=token,
+                    tenant=source.tenant,
+                    names=sorted(names),
+                    selector=source.selector,
+                    until=until.timestamp(),
+                    seconds=seconds,
+                )
+    except TimeoutError:
+        raise FetchError("timeout", f"{DEADLINE_SECONDS:.0f}") from None
     return found
 
 

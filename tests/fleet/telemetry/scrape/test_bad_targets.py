@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from datetime import timedelta
 
+import httpx
 import pytest
 from django.utils import timezone
 
@@ -54,6 +56,26 @@ def test_nobody_listens(make_instance, target_of):
     ScrapeTarget.objects.update(url=f"http://127.0.0.1:{port}/metrics")
     assert scrape() == ["unreachable"]
     assert failure_text(ScrapeTarget.objects.get(pk=target.pk))
+
+
+def test_a_port_that_is_none(make_instance, target_of, caplog):
+    target_of(make_instance(), "/x", GOOD)
+    ScrapeTarget.objects.update(url="http://127.0.0.1:99999/metrics")
+    assert scrape() == ["refused_port"]
+    assert caplog.records == []
+
+
+def test_several_failures_to_connect_at_once_are_one():
+    async def refused(_request: httpx.Request) -> httpx.Response:
+        raise ExceptionGroup("multiple connection attempts failed", [OverflowError("port"), ValueError("address")])
+
+    async def ask() -> None:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(refused)) as client:
+            await fetch.fetch_page(client, "http://exporter.example:9400/metrics", "")
+
+    with pytest.raises(fetch.FetchError) as failed:
+        asyncio.run(ask())
+    assert failed.value.code == "unreachable"
 
 
 def test_https_to_what_speaks_none(make_instance, target_of):

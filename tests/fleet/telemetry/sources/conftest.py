@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from fleet.telemetry.sources.manage import SourceWords, add_source
+from fleet.telemetry.sources.pages import Series
 from tests.fleet.telemetry.enrolling import ACTOR
 
 CARD = "GPU-0a1b2c3d-0000-1111-2222-333344445555"
@@ -25,14 +25,11 @@ def make_source(settings, acme):
     return make
 
 
-def one(name: str, values: Sequence[tuple[float, float | str]], **labels: str) -> dict[str, Any]:
+def one(name: str, values: list[tuple[float, float]], **labels: str) -> Series:
     """A series as Prometheus answers it."""
-    return {
-        "metric": {"__name__": name, "job": "exporters", **labels},
-        "values": [[at, str(value)] for at, value in values],
-    }
+    return Series({"__name__": name, "job": "exporters", **labels}, [(at, str(value)) for at, value in values])
 
 
-def gpu_series(values: Sequence[tuple[float, float | str]], *, name: str = "DCGM_FI_DEV_GPU_UTIL", **labels: str):
+def gpu_series(values: list[tuple[float, float]], *, name: str = "DCGM_FI_DEV_GPU_UTIL", **labels: str):
     known = {"gpu": "0", "UUID": CARD, "modelName": "NVIDIA H100", "Hostname": "node-1", "instance": "10.0.0.7:9400"}
     return one(name, values, **{**known, **labels})
