@@ -26,8 +26,12 @@ app.conf.beat_schedule = {
     "telemetry.dispatch_sources": {"task": "telemetry.dispatch_sources", "schedule": 5.0, "options": {"expires": 5}},
     "telemetry.keep_partitions": {"task": "telemetry.keep_partitions", "schedule": crontab(minute="23")},
     "telemetry.roll_up": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
-    # Before the day's first readers, after the last samples of yesterday that came on time.
-    "telemetry.sort_closed_days": {"task": "telemetry.sort_closed_days", "schedule": crontab(hour="1", minute="37")},
+    # Once a day there is something to do, after the last samples of yesterday that came on time; begun when packing has ended.
+    "telemetry.sort_closed_days": {
+        "task": "telemetry.sort_closed_days",
+        "schedule": crontab(minute="19"),
+        "options": {"expires": 600},
+    },
     # Nothing to do while RAW_HISTORY_DAYS is 0.
     "telemetry.pack_old_days": {
         "task": "telemetry.pack_old_days",

@@ -36,6 +36,11 @@ class Command(BaseCommand):
             self._show_table(table)
         for rollup in status.rollups:
             self.stdout.write(_rollup_line(rollup))
+        self.stdout.write(f"readings lie in: {status.engine} (TELEMETRY_STORE)")
+        if status.overdue:
+            self.stdout.write(
+                f"kept past their time: {', '.join(status.overdue)}; rollups or packing wait for something"
+            )
         self.stdout.write(_history_line(status))
         shares = (("GPUs", status.gpu_coverage), ("machines", status.host_coverage))
         words = ", ".join(f"{name} {_percent(share)}" for name, share in shares)

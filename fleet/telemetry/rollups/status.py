@@ -11,11 +11,13 @@ from django.db.models import Avg, Sum
 
 from fleet.telemetry.packed.models import GpuHour, HostHour
 from fleet.telemetry.packed.pack import days_to_pack
-from fleet.telemetry.partitions import ALL, existing_partitions
+from fleet.telemetry.partitions import ALL, SAMPLES, existing_partitions, holds_rows, partitions_past_keeping
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, ROLLUPS
 from fleet.telemetry.rollups.models import GpuRollupFiveMinutes, HostRollupFiveMinutes, LateBucket, RollupProgress
 
 COVERAGE_OF = timedelta(hours=24)
+# They are dropped every hour.
+OVERDUE_AFTER = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,9 @@ class TelemetryStatus:
     tables: list[TableStatus]
     rollups: list[RollupStatus]
     history: HistoryStatus
+    # Which store readings lie in, and days of samples that should have been dropped and are still there.
+    engine: str
+    overdue: list[str]
     gpu_coverage: float | None
     host_coverage: float | None
 
@@ -89,9 +94,16 @@ def telemetry_status(*, now: datetime) -> TelemetryStatus:
         _tables(),
         rollups,
         _history(now),
+        settings.TELEMETRY_STORE,
+        _overdue(now),
         GpuRollupFiveMinutes.objects.filter(**recent).aggregate(share=Avg("coverage"))["share"],
         HostRollupFiveMinutes.objects.filter(**recent).aggregate(share=Avg("coverage"))["share"],
     )
+
+
+def _overdue(now: datetime) -> list[str]:
+    found = partitions_past_keeping(now=now - OVERDUE_AFTER)
+    return [one.name for one in found if one.table in SAMPLES and holds_rows(one)]
 
 
 def _history(now: datetime) -> HistoryStatus:

@@ -96,3 +96,12 @@ def test_before_the_first_rollup_nothing_is_made_up(show):
     text = show()
     assert "rollups of 5min: none yet" in text
     assert "GPUs unknown, machines unknown" in text
+
+
+def test_it_names_the_store_and_what_should_be_gone(show, measured):
+    assert "readings lie in: postgresql (TELEMETRY_STORE)\n" in show()
+    assert "kept past their time" not in show()
+    later = show(at=NOON + timedelta(days=5))
+    overdue = next(line for line in later.splitlines() if line.startswith("kept past their time: "))
+    assert "gpu_sample_20310314" in overdue
+    assert json.loads(show("--json"))["overdue"] == []
