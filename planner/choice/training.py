@@ -70,6 +70,7 @@ class TrainingSearch:
     market: Market
     _memory: dict[RunKey, MemoryEstimate] = field(default_factory=dict)
     _layouts: dict[tuple[int, int], list[Layout]] = field(default_factory=dict)
+    _least: dict[Layout, float] = field(default_factory=dict)
 
     def counts(self) -> list[int]:
         return counts_up_to(self.market.most_gpus)
@@ -112,7 +113,9 @@ class TrainingSearch:
 
     def least(self, layout: Layout) -> float:
         """Bytes of this layout with one sequence at a time and all that can be computed again computed again."""
-        return self.memory(layout, self._checkpointing()[-1], 1).expected()
+        if layout not in self._least:
+            self._least[layout] = self.memory(layout, self._checkpointing()[-1], 1).expected()
+        return self._least[layout]
 
     def runs(self, layout: Layout, gpu: Gpu) -> Iterator[TrainingRun]:
         """For each kind of checkpointing, the largest micro-batch that surely fits; where none does, one sequence that probably fits.

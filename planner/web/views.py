@@ -24,6 +24,8 @@ from planner.web.presets import preset_links
 from planner.web.query import data_of, query_of
 from planner.web.words import sentence
 
+# The id of the form on the page.
+FORM = "plan-form"
 Errors = Mapping[str, Sequence[str]]
 
 
@@ -64,10 +66,12 @@ def _page(request: HttpRequest, data: Mapping[str, Any], asked: PlanInput, query
     return render(request, "planner/page.html", context, status=400 if errors or "config_error" in more else 200)
 
 
-def _answered(request: HttpRequest, given: Given, query: str) -> HttpResponse:
+def _answered(request: PlanRequest, given: Given, query: str) -> HttpResponse:
     context = {**_context(answer(given), given, query), "errors": {}, "is_part": True}
     response = render(request, "planner/answer.html", context)
-    response["HX-Replace-Url"] = f"{request.path}?{query}" if query else request.path
+    # Typing leaves one entry in the browser's history; a choice out of a table is one to come back from.
+    header = "HX-Replace-Url" if request.htmx.trigger == FORM else "HX-Push-Url"
+    response[header] = f"{request.path}?{query}" if query else request.path
     return response
 
 

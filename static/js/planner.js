@@ -2,6 +2,8 @@
 import { CONFIG, escapeText, ink, layoutOf } from "./charts.js";
 
 const form = document.getElementById("plan-form");
+// Going back loads the page anew: a copy of it would have lost what stood in the form.
+if (window.htmx) Object.assign(window.htmx.config, { historyCacheSize: 0, refreshOnHistoryMiss: true });
 const sorted = new Map(); // table -> [column, direction], kept over swaps
 
 const json = (id) => JSON.parse(document.getElementById(id)?.textContent || "{}");
@@ -78,6 +80,11 @@ document.addEventListener("click", (event) => {
   sorted.set(table.dataset.table, [head.cellIndex, direction]);
   sortRows(table, head.cellIndex, direction);
 });
+
+/** Files are in the page once: their buttons take the text from beside them. */
+function readyCopying() {
+  for (const button of document.querySelectorAll("[data-copy-code]")) button.dataset.copy = button.closest(".code").querySelector("code").textContent;
+}
 
 const shade = (number, count) => `--ink/${(0.86 - (0.74 * number) / Math.max(1, count - 1)).toFixed(2)}`;
 
@@ -163,6 +170,7 @@ document.body.addEventListener("htmx:afterSettle", ({ detail }) => {
   if (detail.elt?.id === "plan-answer") {
     followAnswer();
     readySorting();
+    readyCopying();
     requestAnimationFrame(drawAll);
   }
   showErrors();
@@ -170,4 +178,5 @@ document.body.addEventListener("htmx:afterSettle", ({ detail }) => {
 followAnswer();
 showWork();
 readySorting();
+readyCopying();
 drawAll();

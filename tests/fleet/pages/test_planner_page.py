@@ -38,8 +38,8 @@ def browser(vera, as_user):
     return as_user(vera)
 
 
-def part(browser, query: str):
-    return browser.get(f"{PAGE}?{query}", headers={"HX-Request": "true"})
+def part(browser, query: str, trigger: str = "plan-form"):
+    return browser.get(f"{PAGE}?{query}", headers={"HX-Request": "true", "HX-Trigger": trigger})
 
 
 def plain(answer) -> str:
@@ -99,6 +99,7 @@ def test_the_address_is_always_the_shortest_one(browser):
 def test_an_answer_alone_brings_its_address(browser):
     answer = part(browser, "work=training&method=qlora&samples=20000&model=")
     assert answer.headers["HX-Replace-Url"] == f"{PAGE}?method=qlora"
+    assert part(browser, "method=qlora", trigger="").headers["HX-Push-Url"] == f"{PAGE}?method=qlora"
     assert "HX-Request" in answer.headers["Vary"]
     assert answer.text.lstrip().startswith('<div class="stack" id="plan-answer"')
     assert 'id="plan-said" hx-swap-oob' in answer.text
