@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from planner.catalogue.gpus import GIB, Gpu, gpus
@@ -19,10 +19,13 @@ from planner.guide import Step as GuideStep
 from planner.guide import guide
 from planner.host import Need
 from planner.reasons import Reason, reason
+from planner.runs import Offload
 from planner.wishes import Market, ServingWish, TrainingWish
 
 # Numbers of the chosen GPU whose layouts are all listed: from the fewest that fit, each twice the one before.
 COUNTS_SHOWN = 4
+# Slow, and so tried only where a run fits on no number of these GPUs without it.
+OFFLOADS: tuple[Offload, ...] = ("none", "optimizer", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +151,16 @@ class _TrainingSearches:
         if isinstance(adapted, Reason):
             self.left_out.append(LeftOut(gpu, adapted))
             return []
-        search = self._by_wish.setdefault(adapted, TrainingSearch(adapted, self.market))
-        self.by_gpu[gpu.id] = search
-        options = list(search.promising(gpu))
-        if not options:
-            self.left_out.append(LeftOut(gpu, _too_small(search, gpu)))
-        return options
+        for offload in OFFLOADS:
+            search = self._search(replace(adapted, offload=offload))
+            if options := list(search.promising(gpu)):
+                self.by_gpu[gpu.id] = search
+                return options
+        self.left_out.append(LeftOut(gpu, _too_small(self._search(adapted), gpu)))
+        return []
+
+    def _search(self, wish: TrainingWish) -> TrainingSearch:
+        return self._by_wish.setdefault(wish, TrainingSearch(wish, self.market))
 
     def every(self, gpu: Gpu) -> list[TrainingOption]:
         search = self.by_gpu[gpu.id]

@@ -18,6 +18,8 @@ Attention = Literal["eager", "sdpa", "flash"]
 # "fused": one kernel turns 16-bit logits into their own gradient (FlashAttention, Liger).
 Logits = Literal["full", "chunked", "fused"]
 ZeroStage = Literal[0, 1, 2, 3]
+# What waits in the machine's memory: nothing, the optimizer with its states, or the weights too.
+Offload = Literal["none", "optimizer", "all"]
 TrainingEngine = Literal["ddp", "fsdp", "deepspeed", "megatron", "transformers", "torchtune", "litgpt", "nemo"]
 ServingEngine = Literal["vllm", "tensorrt-llm", "transformers", "sglang", "litgpt"]
 

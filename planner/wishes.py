@@ -14,6 +14,7 @@ from planner.runs import (
     Logits,
     Lora,
     Method,
+    Offload,
     Optimizer,
     ServingEngine,
     WeightFormat,
@@ -62,6 +63,7 @@ class TrainingWish:
     checkpointing: Checkpointing | None = None
     packed: bool = True
     compiled: bool = False
+    offload: Offload = "none"
     personal_data: bool = False
     deadline_hours: float | None = None
     budget: Decimal | None = None

@@ -7,7 +7,14 @@ from planner.choice.training import CHECKPOINT_SECONDS, TrainingOption
 from planner.host import HostLoad, Need, host_needs
 from planner.memory.serving import weights
 from planner.parameters import count_parameters
-from planner.speed.whole_run import GPUS_OF_A_MACHINE, TOKEN_BYTES, checkpoint_bytes, machines_of
+from planner.runs import TrainingRun
+from planner.speed.whole_run import (
+    GPUS_OF_A_MACHINE,
+    RESUMABLE_BYTES,
+    TOKEN_BYTES,
+    checkpoint_bytes,
+    machines_of,
+)
 from planner.wishes import ServingWish, TrainingWish
 
 KEPT_CHECKPOINTS = 2
@@ -34,19 +41,27 @@ def training_host(option: TrainingOption, wish: TrainingWish) -> tuple[Need, ...
             read_rate=TOKEN_BYTES * tokens_per_second,
             network_per_step=_between_nodes(option),
             step_seconds=step.expected,
-            offloaded=OFFLOADED_BYTES * total / nodes if run.optimizer_offload else 0.0,
+            offloaded=_offloaded(run) / nodes,
             tokenizes_while_training=not wish.packed,
             personal_data=wish.personal_data,
         )
     )
 
 
+def _offloaded(run: TrainingRun) -> float:
+    trained = OFFLOADED_BYTES * _trained(run) if run.optimizer_offload else 0.0
+    return trained + (2.0 * count_parameters(run.shape).total if run.parameter_offload else 0.0)
+
+
+def _trained(run: TrainingRun) -> float:
+    return count_parameters(run.shape).total if run.lora is None else checkpoint_bytes(run) / RESUMABLE_BYTES
+
+
 def _between_nodes(option: TrainingOption) -> float:
     """Bytes of gradients and, under ZeRO-3, of weights that a machine sends in a step: 2 (n - 1) / n of what its ranks hold, in 16 bits."""
     layout = option.run.layout
     nodes = machines_of(option.gpus)
-    trained = count_parameters(option.run.shape).total if option.run.lora is None else checkpoint_bytes(option.run) / 14
-    gradients = 2 * (nodes - 1) / nodes * 2.0 * trained
+    gradients = 2 * (nodes - 1) / nodes * 2.0 * _trained(option.run)
     if layout.zero_stage < 3:
         return gradients
     passes = 2 * option.run.gradient_accumulation

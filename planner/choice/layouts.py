@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.runs import Layout, Method, ZeroStage
+from planner.runs import Layout, Method, Offload, ZeroStage
 from planner.shapes import ModelShape
 
 # Sequences from this length are worth splitting: below it a GPU's attention is too short to hide the exchange.
 CONTEXT_PARALLEL_FROM = 32_768
+ZERO_STAGES: tuple[ZeroStage, ...] = (0, 1, 2, 3)
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
@@ -50,19 +51,35 @@ def training_layouts(
 ) -> Iterator[Layout]:
     """Layouts of exactly `gpus` GPUs, in the order of the advice: data parallelism, ZeRO, tensor, pipeline."""
     yield from _data_parallel(gpus, global_batch)
-    for context in context_sizes(sequence_length, most=gpus)[1:]:
-        if gpus % context == 0 and gpus // context <= global_batch:
-            yield Layout(data=gpus // context, context=context, zero_stage=3)
     if method == "full":
+        for context in context_sizes(sequence_length, most=gpus)[1:]:
+            yield from _context_parallel(shape, context=context, gpus=gpus, domain=domain, global_batch=global_batch)
         yield from _model_parallel(shape, gpus=gpus, domain=domain, global_batch=global_batch)
 
 
 def _data_parallel(gpus: int, global_batch: int) -> Iterator[Layout]:
     if gpus > global_batch:
         return
-    stages: tuple[ZeroStage, ...] = (0,) if gpus == 1 else (0, 1, 2, 3)
-    for stage in stages:
+    for stage in ZERO_STAGES[:1] if gpus == 1 else ZERO_STAGES:
         yield Layout(data=gpus, zero_stage=stage)
+
+
+def _context_parallel(
+    shape: ModelShape, *, context: int, gpus: int, domain: int, global_batch: int
+) -> Iterator[Layout]:
+    """Long sequences are cut, and the matrices too where that is not enough; the optimizer is sharded over all ranks."""
+    for tensor in tensor_sizes(shape, most=min(gpus // context, domain)):
+        data, rest = divmod(gpus, tensor * context)
+        if not rest and data <= global_batch:
+            yield Layout(data=data, tensor=tensor, context=context, zero_stage=1, sequence_parallel=tensor > 1)
+
+
+def offloading_layouts(*, gpus: int, global_batch: int, offload: Offload) -> Iterator[Layout]:
+    """DeepSpeed moves an optimizer to the machine's memory from ZeRO-1 on, and weights under ZeRO-3; a single GPU has nothing to split."""
+    stages = ZERO_STAGES[3:] if offload == "all" else ZERO_STAGES[2:3] if gpus == 1 else ZERO_STAGES[1:]
+    if gpus <= global_batch:
+        for stage in stages:
+            yield Layout(data=gpus, zero_stage=stage)
 
 
 def _model_parallel(shape: ModelShape, *, gpus: int, domain: int, global_batch: int) -> Iterator[Layout]:

@@ -30,7 +30,9 @@ def hourly_price(gpu_id: str, count: int, market: Market) -> HourlyPrice | None:
         if known == gpu_id:
             return HourlyPrice(per_gpu * count, per_gpu, market.currency, "", "", "team", None, "")
     for price in prices_of(gpu_id, kinds=market.price_kinds, currency=market.currency):
-        if price.machines_for(count):
+        machines = price.machines_for(count)
+        # Hosts of a marketplace stand in different places: no network joins two of them.
+        if machines == 1 or (machines and price.kind != "community"):
             return HourlyPrice(
                 price.per_gpu_hour * count,
                 price.per_gpu_hour,

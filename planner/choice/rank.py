@@ -23,7 +23,7 @@ def rank_training(options: Iterable[TrainingOption], *, wish: TrainingWish, prio
         orders: dict[Priority, Key] = {
             "money": (option.cost is None, tight, money, hours),
             "time": (tight, hours, money),
-            "simplicity": (tight, *simplicity, money, hours),
+            "simplicity": (tight, option.run.optimizer_offload, *simplicity, money, hours),
         }
         return (breaks_limits(option, wish), *orders[priority])
 

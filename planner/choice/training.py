@@ -10,7 +10,8 @@ from typing import Literal
 from planner.catalogue.gpus import Gpu
 from planner.catalogue.links import Network, network_for, nvlink_domain
 from planner.choice.advice import StepKey, step_of
-from planner.choice.layouts import counts_up_to, training_layouts
+from planner.choice.launchable import is_launchable
+from planner.choice.layouts import counts_up_to, offloading_layouts, training_layouts
 from planner.choice.prices import HourlyPrice, hourly_price
 from planner.estimates import MemoryEstimate
 from planner.memory.training import training_memory
@@ -92,19 +93,25 @@ class TrainingSearch:
             yield from self.timed(gpu, count, _first_of_each_step(self.feasible(gpu, count)))
 
     def layouts(self, count: int, domain: int) -> list[Layout]:
-        """Every way to use exactly `count` GPUs, whether it fits or not."""
+        """Every way to use exactly `count` GPUs that some launcher starts, whether it fits or not."""
         wish, key = self.wish, (count, domain)
         if key not in self._layouts:
-            found = training_layouts(
-                wish.shape,
-                method=wish.method,
-                sequence_length=wish.sequence_length,
-                global_batch=wish.global_batch,
-                gpus=count,
-                domain=domain,
-            )
-            self._layouts[key] = [layout for layout in found if wish.global_batch % layout.data == 0]
+            divided = (layout for layout in self._every_layout(count, domain) if wish.global_batch % layout.data == 0)
+            self._layouts[key] = [layout for layout in divided if is_launchable(self._smallest(layout))]
         return self._layouts[key]
+
+    def _every_layout(self, count: int, domain: int) -> Iterator[Layout]:
+        wish = self.wish
+        if wish.offload != "none":
+            return offloading_layouts(gpus=count, global_batch=wish.global_batch, offload=wish.offload)
+        return training_layouts(
+            wish.shape,
+            method=wish.method,
+            sequence_length=wish.sequence_length,
+            global_batch=wish.global_batch,
+            gpus=count,
+            domain=domain,
+        )
 
     def feasible(self, gpu: Gpu, count: int) -> list[Layout]:
         """The layouts whose smallest run fits."""
@@ -116,6 +123,9 @@ class TrainingSearch:
         if layout not in self._least:
             self._least[layout] = self.memory(layout, self._checkpointing()[-1], 1).expected()
         return self._least[layout]
+
+    def _smallest(self, layout: Layout) -> TrainingRun:
+        return training_run(self.wish, layout, self._checkpointing()[-1], 1)
 
     def runs(self, layout: Layout, gpu: Gpu) -> Iterator[TrainingRun]:
         """For each kind of checkpointing, the largest micro-batch that surely fits; where none does, one sequence that probably fits.
@@ -212,7 +222,7 @@ def _first_of_each_step(layouts: list[Layout]) -> list[Layout]:
 
 def engine_of(layout: Layout) -> TrainingEngine:
     """The framework that does this layout with the least change to a script: the Trainer as far as it goes, with DDP or FSDP."""
-    if layout.tensor > 1 or layout.pipeline > 1:
+    if layout.tensor * layout.pipeline * layout.context > 1:
         return "megatron"
     return "deepspeed" if layout.zero_stage in {1, 2} else "transformers"
 
@@ -221,7 +231,7 @@ def training_run(wish: TrainingWish, layout: Layout, checkpointing: Checkpointin
     return TrainingRun(
         shape=wish.shape,
         method=wish.method,
-        engine=engine_of(layout),
+        engine="deepspeed" if wish.offload != "none" else engine_of(layout),
         layout=layout,
         sequence_length=wish.sequence_length,
         micro_batch=micro_batch,
@@ -236,4 +246,6 @@ def training_run(wish: TrainingWish, layout: Layout, checkpointing: Checkpointin
         logits=wish.logits,
         compiled=wish.compiled,
         packed=wish.packed,
+        optimizer_offload=wish.offload != "none",
+        parameter_offload=wish.offload == "all",
     )

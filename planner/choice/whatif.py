@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planner.catalogue.links import nvlink_domain
 from planner.choice.serving import ServingOption, ServingSearch
+from planner.choice.suitability import adapt
 from planner.choice.training import TrainingOption, TrainingSearch
 from planner.reasons import Reason, reason
 from planner.runs import Lora
@@ -24,8 +25,15 @@ def training_what_ifs(best: TrainingOption, search: TrainingSearch) -> Iterator[
     least = _fewest(search, best)
     if least > 1 and (missing := _missing_for(least // 2, best, search)):
         yield reason("whatif.memory", percent=round(100 * missing), cards=least - least // 2)
+    if search.wish.offload == "none" and search.wish.method == "full":
+        offloading = TrainingSearch(replace(search.wish, offload="optimizer"), search.market)
+        if (fewest := _fewest(offloading, best)) < least:
+            yield reason("whatif.offload.cards", cards=least, left=fewest)
     for key, wish in _training_switches(search.wish):
-        changed = TrainingSearch(wish, search.market)
+        adapted = adapt(wish, best.gpu)
+        if isinstance(adapted, Reason):
+            continue
+        changed = TrainingSearch(adapted, search.market)
         fewest = _fewest(changed, best)
         if fewest < least:
             yield reason(f"whatif.{key}.cards", cards=least, left=fewest)
@@ -68,7 +76,8 @@ def _training_switches(wish: TrainingWish) -> Iterator[tuple[str, TrainingWish]]
 
 def serving_what_ifs(best: ServingOption, search: ServingSearch) -> Iterator[Reason]:
     for key, wish in _serving_switches(search.wish):
-        options = list(ServingSearch(wish, search.market).options(best.gpu))
+        adapted = adapt(wish, best.gpu)
+        options = [] if isinstance(adapted, Reason) else list(ServingSearch(adapted, search.market).options(best.gpu))
         if not options:
             continue
         fewest = min(options, key=lambda option: (not option.meets_targets, option.gpus))

@@ -39,7 +39,7 @@ def packages_of(launcher: Launcher, solution: Solution) -> tuple[str, ...]:
 
 
 def needs_bitsandbytes(order: TrainingOrder) -> bool:
-    return order.run.method == "qlora" or order.run.optimizer == "adamw-8bit"
+    return order.run.method == "qlora" or order.run.optimizer.startswith("adamw-8bit")
 
 
 def likely_driver(place: Place) -> str | None:

@@ -28,6 +28,7 @@ FSDP = "fsdp.json"
 OPTIMIZERS = {
     "adamw": "adamw_torch_fused",
     "adamw-8bit": "adamw_bnb_8bit",
+    "adamw-8bit-paged": "paged_adamw_8bit",
     "adafactor": "adafactor",
     "sgd": "sgd",
 }

@@ -44,7 +44,7 @@ def unfit(order: Order) -> Reason | None:
         (run.parameter_offload and not sharded, reason("launch.unfit.parameter_offload")),
         (sharded and run.method == "qlora", reason("launch.unfit.sharded_four_bits")),
         (sharded and run.compute_dtype == "fp16", reason("launch.unfit.sharded_fp16")),
-        (sharded and run.optimizer == "adamw-8bit", other_optimizer),
+        (sharded and run.optimizer.startswith("adamw-8bit"), other_optimizer),
         (stage == 1 and run.optimizer != "adamw", other_optimizer),
     ]
     return first_reason(rules)

@@ -19,7 +19,14 @@ MODULES = {
     "down": "down_proj",
 }
 WHOLE_MODULES = {"embed": "embed_tokens", "head": "lm_head"}
-SCRIPT_OPTIMIZERS: tuple[Optimizer, ...] = ("adamw", "adamw-8bit", "adafactor", "sgd", "sgd-momentum")
+SCRIPT_OPTIMIZERS: tuple[Optimizer, ...] = (
+    "adamw",
+    "adamw-8bit",
+    "adamw-8bit-paged",
+    "adafactor",
+    "sgd",
+    "sgd-momentum",
+)
 
 
 def learning_rate(order: TrainingOrder) -> float:

@@ -130,7 +130,9 @@ def state_terms(run: TrainingRun, stage: Stage) -> Iterator[Term]:
         trained = trained_on_stage(run, stage)
         source = "Transformer Engine caches each weight in FP8 and transposed"
         yield Term.within("fp8_copies", 2.0 * trained, 0.3, formula=f"2 B x {trained:.4g}", source=source)
-    if not run.optimizer_in_backward:
+    # DeepSpeed sends each bucket of gradients to the host as soon as it is reduced: ZeRO-Offload, arXiv 2101.06840, section 4.
+    sent_away = run.optimizer_offload and run.engine == "deepspeed" and zero >= 2
+    if not (run.optimizer_in_backward or sent_away):
         yield _sum("gradients", run, groups, lambda each: each.gradient, sharded=zero >= 2)
     if run.optimizer_offload:
         return

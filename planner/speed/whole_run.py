@@ -15,7 +15,7 @@ from planner.speed.training import TrainingSpeed
 
 GPUS_OF_A_MACHINE = 8
 # 32-bit master weights and two moments beside 16-bit weights: what a checkpoint to go on from holds for each trained parameter.
-_RESUMABLE_BYTES, _WEIGHT_BYTES = 14.0, 2.0
+RESUMABLE_BYTES, _WEIGHT_BYTES = 14.0, 2.0
 # Of a text that was turned into tokens beforehand: 4-byte integers.
 TOKEN_BYTES = 4.0
 # Tokens that one CPU core turns text into in a second, where that was not done beforehand: Hugging Face tokenizers, batches.
@@ -107,8 +107,8 @@ def checkpoint_bytes(run: TrainingRun) -> float:
     """Of the whole model: adapters alone where only they are trained, else weights with everything to go on from."""
     parts = run.layout.tensor * run.layout.pipeline
     if run.lora:
-        return trained_parameters(run) * parts * _RESUMABLE_BYTES
-    return count_parameters(run.shape).total * _RESUMABLE_BYTES
+        return trained_parameters(run) * parts * RESUMABLE_BYTES
+    return count_parameters(run.shape).total * RESUMABLE_BYTES
 
 
 def _checkpoints(run: TrainingRun, plan: Plan, machine: Machine, steps: int) -> TimeTerm:

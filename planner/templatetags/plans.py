@@ -10,7 +10,16 @@ from django import template
 from django.utils import timezone
 from django.utils.translation import ngettext
 
-from planner.web.words.terms import CHECKPOINTING, COUNTER_MEANINGS, COUNTERS, FITS, PARTS, PRICE_KINDS, STEPS
+from planner.web.words.terms import (
+    CHECKPOINTING,
+    COUNTER_MEANINGS,
+    COUNTERS,
+    FITS,
+    OFFLOADS,
+    PARTS,
+    PRICE_KINDS,
+    STEPS,
+)
 
 register = template.Library()
 _WORDS = {
@@ -18,6 +27,7 @@ _WORDS = {
     "counter": COUNTERS,
     "counter_meaning": COUNTER_MEANINGS,
     "fit": FITS,
+    "offload": OFFLOADS,
     "part": PARTS,
     "price_kind": PRICE_KINDS,
     "step": STEPS,
@@ -65,6 +75,8 @@ def layout_words(layout: dict[str, Any]) -> str:
     said = [f"{short} {layout[name]}" for short, name in parts if layout[name] > 1]
     if layout["zero_stage"]:
         said.append(f"ZeRO-{layout['zero_stage']}")
+    if layout["offload"] != "none":
+        said.append(plan_word(layout["offload"], "offload"))
     return " · ".join(said) or "—"
 
 

@@ -11,7 +11,7 @@ from planner.choice.prices import HourlyPrice
 from planner.choice.serving import ServingOption
 from planner.choice.training import TrainingOption
 from planner.estimates import MemoryEstimate
-from planner.runs import Layout
+from planner.runs import Offload, ServingRun, TrainingRun
 from planner.speed.terms import TimeEstimate
 from planner.speed.whole_run import machines_of
 
@@ -59,13 +59,14 @@ def option_row(option: TrainingOption | ServingOption) -> Row:
         "card_bytes": option.gpu.memory_bytes,
         "fit": option.fit,
         "engine": option.run.engine,
-        "layout": layout_row(option.run.layout),
+        "layout": layout_row(option.run),
         "price": price_row(option.price) if option.price else None,
         **own,
     }
 
 
-def layout_row(layout: Layout) -> Row:
+def layout_row(run: TrainingRun | ServingRun) -> Row:
+    layout = run.layout
     return {
         "data": layout.data,
         "tensor": layout.tensor,
@@ -74,7 +75,14 @@ def layout_row(layout: Layout) -> Row:
         "expert": layout.expert,
         "zero_stage": layout.zero_stage,
         "sequence_parallel": layout.sequence_parallel,
+        "offload": _offload(run),
     }
+
+
+def _offload(run: TrainingRun | ServingRun) -> Offload:
+    if isinstance(run, ServingRun) or not run.optimizer_offload:
+        return "none"
+    return "all" if run.parameter_offload else "optimizer"
 
 
 def price_row(price: HourlyPrice) -> Row:

@@ -102,6 +102,7 @@ class PlanLayout(Fields):
     expert = _count("Ways over which experts are spread.")
     zero_stage = _count("0 to 3.")
     sequence_parallel = serializers.BooleanField()
+    offload = _text("What waits in the machine's memory: none, optimizer, or all (weights too).")
 
 
 class PlanOption(Fields):

@@ -64,7 +64,10 @@ def test_no_more_replicas_than_sequences() -> None:
 
 def test_long_sequences_are_split_too() -> None:
     assert not any(layout.context > 1 for layout in layouts(length=8192))
-    assert any(layout.context > 1 for layout in layouts(length=131_072))
+    cut = [layout for layout in layouts(length=131_072) if layout.context > 1]
+    assert {layout.tensor for layout in cut} >= {1, 2}
+    assert {layout.zero_stage for layout in cut} == {1}
+    assert all(layout.context == 1 for layout in layouts(length=131_072, method="lora"))
 
 
 def test_adapters_are_trained_without_splitting_layers() -> None:

@@ -42,7 +42,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--weight-decay", type=float, default=0.0)
     made.add_argument("--clip", type=float, default=1.0)
     made.add_argument(
-        "--optimizer", default="adamw", choices=["adamw", "adamw-8bit", "adafactor", "sgd", "sgd-momentum"]
+        "--optimizer",
+        default="adamw",
+        choices=["adamw", "adamw-8bit", "adamw-8bit-paged", "adafactor", "sgd", "sgd-momentum"],
     )
     made.add_argument("--dtype", default="bf16", choices=list(DTYPES))
     made.add_argument("--master-weights", action=argparse.BooleanOptionalAction, default=True)
@@ -232,10 +234,11 @@ def _loss_sum(states: torch.Tensor, head: nn.Module, targets: torch.Tensor) -> t
 def make_optimizer(options: argparse.Namespace, model: nn.Module) -> torch.optim.Optimizer:
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     rate, decay = options.learning_rate, options.weight_decay
-    if options.optimizer == "adamw-8bit":
-        from bitsandbytes.optim import AdamW8bit
+    if options.optimizer.startswith("adamw-8bit"):
+        from bitsandbytes.optim import AdamW8bit, PagedAdamW8bit
 
-        return AdamW8bit(trained, lr=rate, weight_decay=decay)
+        kind = PagedAdamW8bit if options.optimizer.endswith("paged") else AdamW8bit
+        return kind(trained, lr=rate, weight_decay=decay)
     if options.optimizer == "adafactor":
         return torch.optim.Adafactor(trained, lr=rate, weight_decay=decay)
     if options.optimizer.startswith("sgd"):

@@ -108,6 +108,9 @@ ADVICE: Mapping[str, str | Promise] = {
         "The model was made for %(most)s positions, not for %(asked)s: its positions have to be stretched first."
     ),
     "whatif.memory": _("%(percent)s %% more memory on each card would save %(cards)s cards."),
+    "whatif.offload.cards": _(
+        "With the optimizer in the machine's memory (DeepSpeed) it fits on %(left)s cards of this kind instead of %(cards)s, but takes longer."
+    ),
     "whatif.lora.cards": _(
         "With LoRA instead of full fine-tuning it fits on %(left)s cards of this kind instead of %(cards)s."
     ),
@@ -141,5 +144,7 @@ ADVICE: Mapping[str, str | Promise] = {
     "unsuitable.engine": _("%(gpu)s is too old for %(engine)s, which needs compute capability %(needed)s."),
     "unsuitable.memory": _("%(gpu)s: even spread over %(most)s cards each needs %(needed_gib)s GiB of its %(gib)s."),
     "unsuitable.cache": _("%(gpu)s: beside the weights there is no room for one request."),
-    "unsuitable.no_layout": _("%(gpu)s: no number of cards divides the batch."),
+    "unsuitable.no_layout": _(
+        "%(gpu)s: no number of cards divides the batch, or no launcher trains this way with this optimizer and type."
+    ),
 }

@@ -126,6 +126,10 @@ CHECKPOINTING: Words = {
     "selective": pgettext_lazy("checkpointing", "selective"),
     "full": pgettext_lazy("checkpointing", "full"),
 }
+OFFLOADS: Words = {
+    "optimizer": _("optimizer in host memory"),
+    "all": _("weights and optimizer in host memory"),
+}
 PRICE_KINDS: Words = {
     "on-demand": _("on demand"),
     "community": _("community hosts"),
