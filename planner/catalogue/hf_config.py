@@ -128,6 +128,10 @@ def _qkv_bias(fields: Fields, family: Family) -> bool:
 
 def _experts(fields: Fields, family: Family, layers: int) -> Experts | None:
     count = fields.whole_or_none("num_local_experts", "num_experts", "n_routed_experts", most=MOST_EXPERTS, least=0)
+    if count is None and family.experts in {"mixtral", "qwen"}:
+        raise ConfigError(
+            reason("shape.missing", field="num_local_experts" if family.experts == "mixtral" else "num_experts")
+        )
     if family.experts is None or not count:
         return None
     active = fields.whole("num_experts_per_tok", "experts_per_token", most=MOST_EXPERTS)

@@ -43,7 +43,8 @@ def order_of(option: TrainingOption | ServingOption, given: Mapping[str, Any]) -
 def model_name(given: Mapping[str, Any], shape_name: str) -> str:
     """The id on the hub; a directory for a model that was pasted or typed."""
     if given["config"] or given["shape"]:
-        return f"./{shape_name}"
+        printable = "".join(letter for letter in shape_name if letter.isprintable()).strip()
+        return f"./{printable[:80] or 'model'}"
     return str(given["model"] or USUAL_MODEL)
 
 

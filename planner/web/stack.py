@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from planner.catalogue.gpus import Gpu, gpus
+from planner.catalogue.gpus import gpus
 from planner.catalogue.software_tables import software
 from planner.choice.serving import ServingOption
 from planner.choice.training import TrainingOption
 from planner.compatibility.solver import Solution, solve_stack
 from planner.compatibility.stacks import Finding, Machine, Needs
+from planner.launchers.base import Place
+from planner.launchers.environment import likely_driver
 from planner.runs import ServingRun, TrainingRun
 from planner.web.options import Row
 from planner.web.words import sentence
@@ -25,7 +27,7 @@ _BESIDE = {
 
 
 def software_row(option: TrainingOption | ServingOption, driver: str) -> Row:
-    """`driver` "" stands for the newest that knows the GPU."""
+    """`driver` "" stands for the one that machines with this GPU are likely to have."""
     run = option.run
     frameworks = frameworks_of(run)
     needs = Needs(
@@ -80,16 +82,17 @@ def _finding(finding: Finding) -> Row:
 def _solution(
     gpu_id: str, driver: str, frameworks: tuple[str, ...], needs: Needs, count: int
 ) -> tuple[Solution | None, str]:
-    """And the driver that it is for: the newest that knows the GPU, where none was named."""
+    """And the driver that it is for: where none was named, the one that the install script reckons with, else the newest that will do."""
     gpu = gpus()[gpu_id]
     if gpu.compute_capability is None:
         return None, driver
-    drivers = [driver] if driver else _newest_drivers(gpu)
+    likely = likely_driver(Place(gpu))
+    drivers = [driver] if driver else [*([likely] if likely else ()), *_newest_drivers()]
     for each in drivers:
         if found := solve_stack(Machine(gpu, each, gpus=min(count, 8)), frameworks, needs):
             return found, each
     return None, driver
 
 
-def _newest_drivers(_gpu: Gpu) -> list[str]:
+def _newest_drivers() -> list[str]:
     return [str(branch.branch) for branch in sorted(software().branches, key=lambda each: -each.branch)]

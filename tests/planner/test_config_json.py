@@ -222,3 +222,17 @@ def test_no_text_makes_it_fail_otherwise(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 def test_a_truncated_config_is_an_error(length: int) -> None:
     answers(json.dumps(DEEPSEEK)[:length])
+
+
+def test_a_mixture_without_its_experts_is_no_dense_model() -> None:
+    config = {
+        "model_type": "mixtral",
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "vocab_size": 32000,
+        "intermediate_size": 14336,
+    }
+    with pytest.raises(ConfigError) as caught:
+        shape_from_config(json.dumps(config))
+    assert caught.value.reason.values["field"] == "num_local_experts"

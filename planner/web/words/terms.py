@@ -88,7 +88,7 @@ COUNTER_MEANINGS: Words = {
 }
 NEEDS: Words = {
     "vcpus": "vCPUs",
-    "memory": _("Memory"),
+    "memory": pgettext_lazy("of a machine", "Memory"),
     "system_disk": _("System disk"),
     "data_disk": _("Data disk"),
     "disk_bandwidth": _("Disk bandwidth"),
