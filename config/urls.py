@@ -12,6 +12,7 @@ from fleet.telemetry import urls as telemetry
 
 team_urlpatterns = [
     *alerts.team_urlpatterns,
+    *channels.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *teams.team_urlpatterns,

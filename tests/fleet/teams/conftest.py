@@ -6,6 +6,8 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 from django.utils import timezone
 
+from fleet.alerts.channels.models import Channel
+from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import Hold, HoldKind
@@ -69,7 +71,10 @@ def things(acme, alice, bob, project, account, make_instance, by):
         team=acme, cause="machine.unreachable", subject="x", severity="note", instance=instance, now=timezone.now()
     )
     window = MaintenanceWindow.objects.create(team=acme, starts_at=timezone.now(), ends_at=tomorrow)
+    channel = Channel.objects.create(team=acme, kind="slack", name="Ops")
     return {
+        "settings/channels": channel.pk,
+        "settings/channels/routes": Hears.objects.create(channel=channel).pk,
         "alerts": quiet.pk,
         "alerts/maintenance": window.pk,
         "settings/sources": source.pk,

@@ -13,6 +13,9 @@ ROUTES = {route.name: route for route in team_routes()}
 # What every member may send, and why.
 FOR_EVERY_MEMBER = {
     "leave_team": "nobody has to stay",
+    "calendar_make": "a calendar of their own",
+    "calendar_revoke": "a calendar of their own",
+    "channel_new": "a channel of their own",
     "hide_sandbox": "everybody chooses for themselves",
     "planner_config": "it asks for a plan, and nothing is kept",
     "planner_symptom": "it asks what a message means, and nothing is kept",
