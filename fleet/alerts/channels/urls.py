@@ -16,9 +16,7 @@ team_urlpatterns = [
     path("settings/channels/<int:channel_id>/", channels.channel, name="channel"),
     path("settings/channels/<int:channel_id>/test/", channels.channel_test, name="channel_test"),
     path("settings/channels/<int:channel_id>/remove/", channels.channel_remove, name="channel_remove"),
-    path("settings/channels/<int:channel_id>/routes/new/", channels.channel_route, name="route_new"),
-    path("settings/channels/<int:channel_id>/routes/<int:route_id>/", channels.channel_route, name="route"),
-    path(
-        "settings/channels/<int:channel_id>/routes/<int:route_id>/remove/", channels.route_remove, name="route_remove"
-    ),
+    path("settings/channels/<int:channel_id>/routes/new/", channels.route_new, name="route_new"),
+    path("settings/routes/<int:route_id>/", channels.route_edit, name="route"),
+    path("settings/routes/<int:route_id>/remove/", channels.route_remove, name="route_remove"),
 ]

@@ -74,7 +74,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
     channel = Channel.objects.create(team=acme, kind="slack", name="Ops")
     return {
         "settings/channels": channel.pk,
-        "settings/channels/routes": Hears.objects.create(channel=channel).pk,
+        "settings/routes": Hears.objects.create(channel=channel).pk,
         "alerts": quiet.pk,
         "alerts/maintenance": window.pk,
         "settings/sources": source.pk,

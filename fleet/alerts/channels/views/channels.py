@@ -105,10 +105,33 @@ def channel_remove(request: TeamRequest, channel_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires(Role.VIEWER)
-def channel_route(request: TeamRequest, channel_id: int, route_id: int = 0) -> HttpResponse:
-    """Who hears what; 0 is a new one."""
-    found = _changeable(request, channel_id)
-    route = get_object_or_404(Route, pk=route_id, channel=found) if route_id else None
+def route_new(request: TeamRequest, channel_id: int) -> HttpResponse:
+    return _route_form(request, _changeable(request, channel_id), None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires(Role.VIEWER)
+def route_edit(request: TeamRequest, route_id: int) -> HttpResponse:
+    route = _route(request, route_id)
+    return _route_form(request, route.channel, route)
+
+
+@require_POST
+@requires(Role.VIEWER)
+def route_remove(request: TeamRequest, route_id: int) -> HttpResponse:
+    route = _route(request, route_id)
+    manage.remove_route(actor=Actor.of_page(request), route=route)
+    return redirect("channel", request.team.slug, route.channel_id)
+
+
+def _route(request: TeamRequest, route_id: int) -> Route:
+    """Whoever may not change its channel may not change it."""
+    route = get_object_or_404(Route, pk=route_id, channel__team=request.team)
+    route.channel = _changeable(request, route.channel_id)
+    return route
+
+
+def _route_form(request: TeamRequest, found: Channel, route: Route | None) -> HttpResponse:
     form = RouteForm(request.POST or None, team=request.team, route=route)
     if request.method == "POST" and form.is_valid():
         try:
@@ -117,16 +140,8 @@ def channel_route(request: TeamRequest, channel_id: int, route_id: int = 0) -> H
             form.add_error(error.field, str(error.text))
         else:
             messages.success(request, _("Saved."))
-            return redirect("channel", request.team.slug, channel_id)
+            return redirect("channel", request.team.slug, found.pk)
     return _draw(request, "alerts/channels/route.html", form, channel=found, route=route)
-
-
-@require_POST
-@requires(Role.VIEWER)
-def route_remove(request: TeamRequest, channel_id: int, route_id: int) -> HttpResponse:
-    route = get_object_or_404(Route, pk=route_id, channel=_changeable(request, channel_id))
-    manage.remove_route(actor=Actor.of_page(request), route=route)
-    return redirect("channel", request.team.slug, channel_id)
 
 
 @require_POST

@@ -126,7 +126,7 @@ class TestWhoHearsWhat:
         assert browser.post(f"{LIST}{channel.pk}/routes/new/", typed).status_code == 302
         route = Route.objects.latest("pk")
         assert (route.severities, route.causes, list(route.projects.all())) == (["urgent"], ["gpu.lost"], [project])
-        path = f"{LIST}{channel.pk}/routes/{route.pk}/"
+        path = f"/t/acme/settings/routes/{route.pk}/"
         assert "Asia/Shanghai" in browser.get(path).content.decode()
         assert browser.post(path, {"digest": "none"}).status_code == 302
         route.refresh_from_db()
