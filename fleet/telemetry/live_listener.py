@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
@@ -25,6 +26,9 @@ logger = logging.getLogger(__name__)
 AGAIN_SECONDS = 1.0
 # A connection that says nothing is asked whether it still lives.
 SILENCE_SECONDS = 10.0
+# Of messages that came at once, so many are handed out before the sockets' own tasks get their turn; fewer than a socket may leave unsent.
+# One at a time would be one a round of the event loop, which on a busy machine is seconds behind in no time.
+MESSAGES_A_TURN = 100
 
 
 class Hearer(Protocol):
@@ -95,7 +99,7 @@ class Listener:
             self._task = asyncio.create_task(self._run(self._connection()))
 
     async def _run(self, pubsub: _PubSub) -> None:
-        while True:
+        for turn in itertools.count(1):
             try:
                 message = await pubsub.get_message(timeout=SILENCE_SECONDS)
             except (RedisError, OSError) as error:
@@ -104,7 +108,7 @@ class Listener:
                 continue
             if message is not None:
                 self._hand_out(message)
-                # Many messages may have come at once; the sockets' own tasks send them on.
+            if turn % MESSAGES_A_TURN == 0:
                 await asyncio.sleep(0)
 
     def _hand_out(self, message: dict[str, Any]) -> None:
