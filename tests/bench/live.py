@@ -47,7 +47,7 @@ SECONDS = 30
 # The first seconds are not measured: connections, statements and caches are made.
 WARM_SECONDS = 5
 # Making the requests of a phase takes some seconds; a page that is late has so long to hear of the last sample.
-PREPARE_SECONDS, DRAIN_SECONDS = 20.0, 10.0
+PREPARE_SECONDS, DRAIN_SECONDS = 20.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
