@@ -17,6 +17,19 @@ app.autodiscover_tasks(
     ["config", "fleet.teams", "fleet.inventory", "fleet.telemetry", "fleet.alerts", "fleet.alerts.channels"]
 )
 
+# What may take minutes has a worker of its own: it must not hold up what beat sends every few seconds.
+LONG_QUEUE = "long"
+LONG_TASKS = (
+    "telemetry.sort_closed_days",
+    "telemetry.pack_old_days",
+    "telemetry.prune_records",
+    "inventory.prune_observations",
+    "alerts.prune",
+    "alerts.prune_channels",
+    "teams.prune",
+)
+app.conf.task_routes = {name: {"queue": LONG_QUEUE} for name in LONG_TASKS}
+
 # A run that is late by its whole interval is worth nothing: `expires` drops it instead of letting a backlog grow.
 app.conf.beat_schedule = {
     "alerts.evaluate": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
@@ -26,11 +39,11 @@ app.conf.beat_schedule = {
     "telemetry.dispatch_sources": {"task": "telemetry.dispatch_sources", "schedule": 5.0, "options": {"expires": 5}},
     "telemetry.keep_partitions": {"task": "telemetry.keep_partitions", "schedule": crontab(minute="23")},
     "telemetry.roll_up": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
-    # Once a day there is something to do, after the last samples of yesterday that came on time; begun when packing has ended.
+    # Once a day there is something to do, after the last samples of yesterday that came on time. Readers may have kept it busy an hour ago.
     "telemetry.sort_closed_days": {
         "task": "telemetry.sort_closed_days",
         "schedule": crontab(minute="19"),
-        "options": {"expires": 600},
+        "options": {"expires": 3_000},
     },
     # Nothing to do while RAW_HISTORY_DAYS is 0.
     "telemetry.pack_old_days": {

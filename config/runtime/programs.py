@@ -9,12 +9,17 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import get_commands
 
+from config.celery import LONG_QUEUE, app
 from config.runtime.children import Program
 from config.web import SHUTDOWN_SECONDS, SOCKET_VARIABLE
 
 PYTHON = sys.executable
+# Workers here know nothing of each other.
+_ALONE = ("--without-gossip", "--without-mingle")
 # Warm shutdown: running tasks are given this long to end.
 WORKER_STOP_SECONDS = 20.0
+# Too short for a task that takes minutes in any case: what it had not committed is done again.
+LONG_STOP_SECONDS = 5.0
 
 
 def web(listening: socket.socket) -> Program:
@@ -30,8 +35,14 @@ def web(listening: socket.socket) -> Program:
 
 
 def worker() -> Program:
-    options = [f"--concurrency={settings.WORKER_CONCURRENCY}", "--without-gossip", "--without-mingle"]
+    options = [f"--concurrency={settings.WORKER_CONCURRENCY}", f"--queues={app.conf.task_default_queue}", *_ALONE]
     return _celery("worker", options, stop_seconds=WORKER_STOP_SECONDS)
+
+
+def long_worker() -> Program:
+    """For LONG_TASKS, one after the other."""
+    options = ["--concurrency=1", f"--queues={LONG_QUEUE}", "--hostname=long@%h", *_ALONE]
+    return _celery("worker", options, name="long", stop_seconds=LONG_STOP_SECONDS)
 
 
 def beat(home: Path) -> Program:
@@ -41,11 +52,11 @@ def beat(home: Path) -> Program:
     return _celery("beat", [f"--schedule={schedule}", "--pidfile="])
 
 
-def _celery(name: str, options: list[str], *, stop_seconds: float = 10.0) -> Program:
-    command = [PYTHON, "-m", "celery", "-A", "config", "--quiet", name, "--loglevel=WARNING", *options]
+def _celery(command_name: str, options: list[str], *, name: str = "", stop_seconds: float = 10.0) -> Program:
+    command = [PYTHON, "-m", "celery", "-A", "config", "--quiet", command_name, "--loglevel=WARNING", *options]
     # Tasks are JSON, which is what Celery's warning about root is about.
     quiet = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges"}
-    return Program(name, command, settings.BASE_DIR, environment=quiet, stop_seconds=stop_seconds)
+    return Program(name or command_name, command, settings.BASE_DIR, environment=quiet, stop_seconds=stop_seconds)
 
 
 def agent() -> Program | None:

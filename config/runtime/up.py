@@ -84,6 +84,7 @@ class Up:
         yield programs.web(listening)
         # Before the worker, so that they end after it: it may be asking the sandbox something.
         yield from filter(None, (programs.agent(), programs.sandbox()))
+        yield programs.long_worker()
         yield programs.worker()
         yield programs.beat(self.home)
 

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from celery import shared_task
 from django.conf import settings
-from django.core.cache import cache
 from django.utils import timezone
 
 from fleet.telemetry.packed.pack import pack_old_days
@@ -23,21 +20,6 @@ from fleet.telemetry.store import current_store
 PACK_SECONDS = 2_700.0
 # Less than the interval between two runs: a backlog must not hold a worker for long.
 ROLL_UP_SECONDS = 45.0
-LONG_WORK, LONG_WORK_SECONDS = "telemetry:long_work", 3_400
-
-
-@contextmanager
-def long_work() -> Iterator[bool]:
-    """Workers are few: of the tasks that may take most of an hour one runs at a time, and what is due every few seconds goes on beside it.
-
-    False: another one is at it; whoever comes too late is called again within the hour.
-    """
-    mine = cache.add(LONG_WORK, 1, LONG_WORK_SECONDS)
-    try:
-        yield mine
-    finally:
-        if mine:
-            cache.delete(LONG_WORK)
 
 
 @shared_task(name="telemetry.keep_partitions")
@@ -59,19 +41,15 @@ def roll_up_samples() -> None:
 
 
 # A day of a large fleet is many gigabytes; the broker hands a task out again after an hour.
-@shared_task(name="telemetry.sort_closed_days", soft_time_limit=3_300, time_limit=LONG_WORK_SECONDS)
+@shared_task(name="telemetry.sort_closed_days", soft_time_limit=3_300, time_limit=3_400)
 def sort_days() -> None:
-    with long_work() as mine:
-        if mine:
-            sort_closed_days(now=timezone.now())
+    sort_closed_days(now=timezone.now())
 
 
-@shared_task(name="telemetry.pack_old_days", soft_time_limit=3_300, time_limit=LONG_WORK_SECONDS)
+@shared_task(name="telemetry.pack_old_days", soft_time_limit=3_300, time_limit=3_400)
 def pack_days() -> None:
     """Before old days are dropped, and with them dropped at once where they are empty then."""
-    with long_work() as mine:
-        if mine:
-            pack_old_days(now=timezone.now(), budget_seconds=PACK_SECONDS)
+    pack_old_days(now=timezone.now(), budget_seconds=PACK_SECONDS)
     drop_old_partitions(now=timezone.now())
 
 

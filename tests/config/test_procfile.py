@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -16,10 +17,15 @@ def lines() -> dict[str, str]:
 
 
 def test_it_runs_the_same_modules_as_up(tmp_path: Path):
-    for name, program in (("worker", programs.worker()), ("beat", programs.beat(tmp_path))):
-        assert f"{program.command[2]} -A config" in lines()[name]
-        assert name in program.command
+    for program in (programs.worker(), programs.long_worker(), programs.beat(tmp_path)):
+        line, command = lines()[program.name], program.command[program.command.index("--quiet") + 1]
+        assert f"{program.command[2]} -A config {command}" in line
+        assert queues_of(program.command) == queues_of(line.split())
     assert "config.web" in lines()["web"]
+
+
+def queues_of(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word.startswith(("--queues=", "--hostname="))]
 
 
 def test_every_module_and_command_in_it_exists():

@@ -65,6 +65,8 @@ def _steps(now: datetime) -> Iterator[Rolled]:
             yield Rolled(steps=1)
         while late := _roll_late(resolution):
             yield Rolled(late=late)
+    # Last: an installation that gets its months counted must not wait for its hours meanwhile.
+    for resolution in ROLLUPS:
         while step_fleet(resolution):
             yield Rolled(fleet=1)
 

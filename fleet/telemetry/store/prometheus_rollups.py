@@ -74,6 +74,8 @@ def _steps(store: Store, now: datetime) -> Iterator[tuple[int, int, int]]:
             yield 1, 0, 0
         while late := _roll_late(store, resolution):
             yield 0, late, 0
+    # Last, as in rollups.roll.
+    for resolution in ROLLUPS:
         while step_fleet(resolution):
             yield 0, 0, 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 
 import pytest
 
@@ -11,6 +12,7 @@ from fleet.states import GpuState
 from fleet.teams.models import Project
 from fleet.telemetry.partitions import FLEET, ensure_partitions, existing_partitions
 from fleet.telemetry.rollups import fleet as counting
+from fleet.telemetry.rollups import roll as rolling
 from fleet.telemetry.rollups.columns import FIVE_MINUTES
 from fleet.telemetry.rollups.fleet_models import (
     FleetRollupFiveMinutes,
@@ -192,3 +194,14 @@ def test_another_team_s_rows_are_left_alone_by_late_samples(make_gpus, rival, ac
     roll_up(now=NOON + 5 * MINUTES + GRACE)
     assert FleetRollupFiveMinutes.objects.get(group__team=rival).power_watts == 1.0
     assert FleetRollupFiveMinutes.objects.count() == 2
+
+
+def test_counting_months_together_holds_up_no_rollup(make_gpus, monkeypatch):
+    """However long there is something to count, what the next minute needs comes before it."""
+    (gpu,) = make_gpus("a")
+    fill(gpu, 50.0, seconds=3_600)
+    monkeypatch.setattr(rolling, "step_fleet", lambda _resolution: True)
+    steps = takewhile(lambda done: not done.fleet, rolling._steps(NOON + HOURS + GRACE))
+    roll_up(now=NOON, budget_seconds=0)
+    assert sum(done.steps for done in steps) == 13
+    assert set(RollupProgress.objects.values_list("rolled_until", flat=True)) == {NOON + HOURS}
