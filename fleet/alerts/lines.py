@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from fleet.alerts.channels.models import Delivery, DeliveryState
 from fleet.alerts.models import Alert, Signal
 from fleet.alerts.places import machine_place, provider_name
 from fleet.alerts.words import closed_words, remedy_of, signal_words, title_of, why_of
@@ -23,12 +24,16 @@ SIGNALS_SHOWN = 12
 
 @dataclass
 class Line:
-    """`machine`: None where the alert is about no machine. `signals`: those that fire; of a closed alert, those that did."""
+    """`machine`: None where the alert is about no machine. `signals`: those that fire; of a closed alert, those that did.
+
+    `told`: the newest message to each channel, newest first.
+    """
 
     alert: Alert
     now: datetime
     machine: MachineNow | None = None
     signals: list[Signal] = field(default_factory=list)
+    told: list[Delivery] = field(default_factory=list)
 
     @cached_property
     def title(self) -> str:
@@ -92,12 +97,19 @@ class Line:
 
 
 def load_lines(alerts: Sequence[Alert], *, now: datetime) -> list[Line]:
-    """`alerts` come with instance, its account and owner, and account. Seven queries at most, however many there are."""
+    """`alerts` come with instance, its account and owner, and account. Eight queries at most, however many there are."""
     machines = _machines_of([alert.instance for alert in alerts if alert.instance], now)
-    signals = _signals_of(alerts)
+    signals, told = _signals_of(alerts), _told_of(alerts)
     return [
-        Line(alert, now, machines.get(alert.instance_id or 0), _of_now(alert, signals.get(alert.pk, []))) for alert in alerts
-    ]  # fmt: skip
+        Line(
+            alert,
+            now,
+            machines.get(alert.instance_id or 0),
+            _of_now(alert, signals.get(alert.pk, [])),
+            told.get(alert.pk, []),
+        )
+        for alert in alerts
+    ]
 
 
 def _machines_of(instances: Iterable[Instance], now: datetime) -> Mapping[int, MachineNow]:
@@ -115,3 +127,14 @@ def _signals_of(alerts: Sequence[Alert]) -> Mapping[int, list[Signal]]:
 def _of_now(alert: Alert, signals: Sequence[Signal]) -> list[Signal]:
     """Those that fire; of a closed alert all."""
     return [signal for signal in signals if alert.closed_at is not None or signal.cleared_at is None]
+
+
+def _told_of(alerts: Sequence[Alert]) -> Mapping[int, list[Delivery]]:
+    """Messages that went out or could not; those that wait are nobody's news yet."""
+    over = (DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.DEAD)
+    rows = Delivery.objects.filter(alert__in=[alert.pk for alert in alerts], state__in=over).select_related("channel")
+    found: dict[int, list[Delivery]] = defaultdict(list)
+    for row in rows.order_by("alert_id", "channel_id", "-created_at").distinct("alert_id", "channel_id"):
+        assert row.alert_id is not None
+        found[row.alert_id].append(row)
+    return {pk: sorted(told, key=lambda row: row.created_at, reverse=True) for pk, told in found.items()}

@@ -32,15 +32,15 @@ class Reporter:
             {"uuid": gpu.uuid, "memory_total_bytes": 80 * GIB, "memory_used_bytes": 60 * GIB, **readings}
             for gpu in self.instance.gpus.all()
         ]
-        answer = self._send({"at": moment, "gpus": gpus, "host": host or {"cpu_percent": 10.0}})
+        answer = self.send({"at": moment, "gpus": gpus, "host": host or {"cpu_percent": 10.0}})
         assert answer["accepted"]["gpu"] == len(gpus), answer
         return moment
 
     def report_host(self, *, at: float, host: dict[str, float]) -> None:
         """A sample of the machine alone, as an agent sends while the driver hangs."""
-        self._send({"at": at, "gpus": [], "host": host})
+        self.send({"at": at, "gpus": [], "host": host})
 
-    def _send(self, sample: dict[str, Any]) -> dict[str, Any]:
+    def send(self, sample: dict[str, Any]) -> dict[str, Any]:
         self.sequence += 1
         body = {
             "v": 1,

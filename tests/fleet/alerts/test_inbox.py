@@ -12,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.door import clear_event, raise_event
 from fleet.alerts.people import acknowledge_alert, snooze_alert
 
@@ -128,6 +129,19 @@ def test_a_script_gets_the_parts_that_move(trouble, alice, as_user):
     assert "<html" not in text
     assert text.lstrip().startswith('<section class="panel inbox"')
     assert re.findall(r'id="([\w-]+)"[^>]*hx-swap-oob', text) == ["inbox-head", "figures", "count-alerts"]
+
+
+def test_a_line_says_who_was_told_and_what_failed(trouble, acme, alice, as_user):
+    alert = trouble("train-01")
+    client = as_user(alice)
+    assert "Nobody was told yet." in client.get(INBOX).text
+    for name, state in (("#gpu-alerts", "sent"), ("运维群", "dead"), ("later", "queued")):
+        channel = Channel.objects.create(team=acme, kind="webhook", name=name)
+        Delivery.objects.create(channel=channel, alert=alert, state=state, sent_at=timezone.now())
+    (told,) = re.findall(r'<p class="told">Told:.*?</p>', client.get(INBOX).text)
+    assert "#gpu-alerts" in told
+    assert "运维群 failed" in told
+    assert "later" not in told
 
 
 def test_a_hostile_name_is_text(trouble, alice, as_user):
