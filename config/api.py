@@ -18,11 +18,11 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, rules
 from fleet.alerts.api import windows as maintenance
-from fleet.inventory.api import accounts, machines, records
+from fleet.inventory.api import accounts, machines, records, ssh_keys
 from fleet.pages.plan_api import PlanView
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
-from fleet.telemetry.api import latest, samples, serving, targets, usage
+from fleet.telemetry.api import latest, samples, serving, sources, targets, usage
 from fleet.telemetry.api import records as telemetry_records
 from fleet.telemetry.api.metrics import FleetMetricsView
 
@@ -41,6 +41,9 @@ router.register("serving", serving.ServingViewSet)
 router.register("events", telemetry_records.EventViewSet)
 router.register("agents", telemetry_records.AgentViewSet)
 router.register("scrape-targets", targets.ScrapeTargetViewSet)
+router.register("prometheus-sources", sources.SourceViewSet)
+router.register("source-labels", sources.SourceLabelViewSet)
+router.register("ssh-keys", ssh_keys.SshKeyViewSet)
 router.register("alerts", alerts.AlertViewSet)
 router.register("maintenance-windows", maintenance.WindowViewSet)
 router.register("audit", teams.AuditViewSet)

@@ -325,6 +325,8 @@ SPECTACULAR_SETTINGS = {
         "Tenancy": "fleet.inventory.api.machines.TENANCIES",
         "GpuState": "fleet.telemetry.api.latest.GPU_STATES",
         "CatalogueGpu": "planner.web.inputs.GPU_CHOICES",
+        "ScrapeInterval": "fleet.telemetry.api.targets.INTERVALS",
+        "SourceInterval": "fleet.telemetry.api.sources.INTERVALS",
         "ScrapeKind": "fleet.telemetry.models.ScrapeKind",
         "HoldKind": "fleet.inventory.models.HoldKind",
         "Role": "fleet.teams.models.Role",

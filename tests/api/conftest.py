@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
+import asyncssh
 import pytest
 from django.core.cache import cache
 from django.test import Client
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
-from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
+from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.providers.base import Market, Tenancy
 from fleet.states import GpuState
 from fleet.teams.audit import Actor, record
@@ -28,7 +29,9 @@ from fleet.telemetry.rollups.fleet_models import (
     RollupGroup,
 )
 from fleet.telemetry.serving.models import ServingLatest
+from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
 
+PUBLIC_KEY = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 
 
@@ -125,7 +128,12 @@ def fleet(acme, alice, bob, project, account, make_instance):
     window = MaintenanceWindow.objects.create(
         team=acme, instance=bare, starts_at=timezone.now(), ends_at=timezone.now() + timedelta(hours=1), created_by=bob
     )
+    source = PrometheusSource.objects.create(team=acme, name="Own", url="https://prometheus.example", token=b"sealed")
+    label = SourceMachine.objects.create(source=source, label="train-01", instance=instance, last_at=NOW)
+    SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
     return SimpleNamespace(
+        source=source,
+        label=label,
         alert=alert,
         window=window,
         agent=agent,

@@ -10,12 +10,13 @@ from django.test.utils import CaptureQueriesContext
 
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
-from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount
+from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
 from fleet.telemetry.serving.models import ServingLatest
-from tests.api.conftest import NOW
+from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
+from tests.api.conftest import NOW, PUBLIC_KEY
 from tests.api.resources import LISTS
 
 
@@ -44,6 +45,9 @@ def more(fleet, acme, alice, make_instance):
             GpuLatest.objects.create(gpu=machine.gpus.first(), sampled_at=NOW, received_at=NOW)
             raise_event(team=other, cause="x.y", subject=str(machine.pk), severity="note", instance=machine, now=NOW)
             MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
+            source = PrometheusSource.objects.create(team=other, name="Own", url="https://prometheus.example")
+            SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)
+            SshKey.objects.create(team=other, public_key=PUBLIC_KEY, private_key=b"sealed")
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)
 
     return add

@@ -32,6 +32,8 @@ from fleet.telemetry.scrape.targets import (
 from fleet.telemetry.scrape.words import failure_text
 from fleet.telemetry.tasks import scrape_shard
 
+# As the schema is told of them; the same field of another list has other ones.
+INTERVALS = [(seconds, seconds) for seconds in INTERVAL_CHOICES_SECONDS]
 TARGET_EXAMPLE = {
     "id": 9,
     "team": "acme",
@@ -109,7 +111,7 @@ class TargetFields(Body[dict[str, Any]]):
     )
     kind = serializers.ChoiceField(choices=ScrapeKind.choices, required=False, help_text="Which exporter it is.")
     interval_seconds = serializers.ChoiceField(
-        choices=INTERVAL_CHOICES_SECONDS, required=False, help_text="How often it is read; 30 unless told."
+        choices=INTERVALS, required=False, help_text="How often it is read; 30 unless told."
     )
     token = serializers.CharField(
         max_length=500,
