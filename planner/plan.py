@@ -111,7 +111,7 @@ def serving_plan(wish: ServingWish, market: Market, chosen: Chosen | None = None
         if options:
             by_gpu[gpu.id] = rank_serving(options, priority=market.priority)
         else:
-            why = adapted if isinstance(adapted, Reason) else reason("unsuitable.cache", gpu=gpu.name)
+            why = adapted if isinstance(adapted, Reason) else _no_room(adapted, market, gpu)
             left_out.append(LeftOut(gpu, why))
     ranked = rank_serving((options[0] for options in by_gpu.values()), priority=market.priority)
     first = _first(ranked, chosen)
@@ -128,6 +128,13 @@ def serving_plan(wish: ServingWish, market: Market, chosen: Chosen | None = None
         what_ifs=list(serving_what_ifs(best, ServingSearch(wish, market))) if best else (),
         host=serving_host(best, wish) if best else (),
     )
+
+
+def _no_room(wish: ServingWish, market: Market, gpu: Gpu) -> Reason:
+    """Not for one request, or not for so many on so many cards."""
+    if any(ServingSearch(replace(wish, concurrency=1), market).options(gpu)):
+        return reason("unsuitable.load", gpu=gpu.name, most=market.most_gpus)
+    return reason("unsuitable.cache", gpu=gpu.name)
 
 
 def _candidates(market: Market, chosen: Chosen) -> Iterator[Gpu]:

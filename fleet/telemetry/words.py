@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from fleet.telemetry.matching import REVOKED, SAME_ID, SEVERAL, SHARED, TAKEN
@@ -88,7 +88,7 @@ def event_word(event: MachineEvent) -> str:
 
 
 def event_place(event: MachineEvent) -> str:
-    return _now("GPU %(index)d") % {"index": event.gpu.index} if event.gpu else ""
+    return gettext("GPU %(index)d") % {"index": event.gpu.index} if event.gpu else ""
 
 
 def event_severity(event: MachineEvent) -> str:

@@ -82,7 +82,8 @@ def parse_object(text: str) -> Fields:
     if len(text) > LONGEST_TEXT:
         raise ConfigError(reason("shape.too_long", most=LONGEST_TEXT))
     try:
-        parsed = json.loads(text)
+        # Editors on Windows begin a file with a byte order mark.
+        parsed = json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         raise ConfigError(reason("shape.not_json", line=error.lineno, column=error.colno)) from None
     except (RecursionError, ValueError):

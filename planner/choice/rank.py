@@ -31,9 +31,9 @@ def rank_training(options: Iterable[TrainingOption], *, wish: TrainingWish, prio
 
 
 def breaks_limits(option: TrainingOption, wish: TrainingWish) -> int:
-    """How many of deadline and budget the option breaks; an unknown price breaks no budget."""
+    """How many of deadline and budget the option breaks; nobody knows that an unknown price keeps one."""
     late = wish.deadline_hours is not None and option.hours > wish.deadline_hours
-    dear = wish.budget is not None and option.cost is not None and option.cost > wish.budget
+    dear = wish.budget is not None and (option.cost is None or option.cost > wish.budget)
     return late + dear
 
 

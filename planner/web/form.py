@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
@@ -141,7 +141,7 @@ def _yes_or_no(field_: Any, value: Any) -> dict[str, Any]:
     on = value is not None and str(value).lower() in {"true", "1", "on", "yes"}
     if not field_.default:
         return {"kind": "check", "value": on}
-    options = [("", _now("yes"), value is None or on), ("false", _now("no"), value is not None and not on)]
+    options = [("", gettext("yes"), value is None or on), ("false", gettext("no"), value is not None and not on)]
     return {"kind": "select", "value": "" if value is None or on else "false", "options": options}
 
 

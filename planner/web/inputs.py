@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -190,13 +190,13 @@ class PlanInput(serializers.Serializer[dict[str, Any]]):
 
     def _unknown(self, name: str) -> str:
         if close := difflib.get_close_matches(name, self.fields, n=1):
-            return _now("There is no such field here. Did you mean `%(name)s`?") % {"name": close[0]}
-        return _now("There is no such field here. It takes: %(names)s.") % {"names": ", ".join(self.fields)}
+            return gettext("There is no such field here. Did you mean `%(name)s`?") % {"name": close[0]}
+        return gettext("There is no such field here. It takes: %(names)s.") % {"names": ", ".join(self.fields)}
 
     def validate_model(self, name: str) -> str:
         if name and name not in models():
             close = difflib.get_close_matches(name, models(), n=3, cutoff=0.3)
-            text = _now(
+            text = gettext(
                 "The catalogue does not have this model. Near: %(near)s. Else give its config.json or its shape."
             )
             raise ValidationError(text % {"near": ", ".join(close) or "—"})
@@ -210,9 +210,16 @@ class PlanInput(serializers.Serializer[dict[str, Any]]):
             _shape_or_refusal(shape_of, text)
         return text
 
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        longest, asked = given.get("max_model_len"), given["prompt_tokens"] + given["output_tokens"]
+        if given["work"] == "serving" and longest is not None and longest < asked:
+            text = gettext("Prompt and answer take %(asked)s tokens: give as many, or leave it empty.")
+            raise ValidationError({"max_model_len": text % {"asked": asked}})
+        return given
+
     def validate_driver(self, text: str) -> str:
         if text and not _DRIVER.fullmatch(text):
-            raise ValidationError(_now("Give a version like 550.54.15."))
+            raise ValidationError(gettext("Give a version like 550.54.15."))
         return text
 
 

@@ -236,3 +236,7 @@ def test_a_mixture_without_its_experts_is_no_dense_model() -> None:
     with pytest.raises(ConfigError) as caught:
         shape_from_config(json.dumps(config))
     assert caught.value.reason.values["field"] == "num_local_experts"
+
+
+def test_a_byte_order_mark_is_no_fault() -> None:
+    assert shape_from_config("\ufeff" + json.dumps(LLAMA)) == shape_from_config(json.dumps(LLAMA))

@@ -119,3 +119,9 @@ def test_old_cards_compute_in_fp16_and_are_left_out_where_the_engine_does_not_kn
     best = training_plan(ADAPTER, Market(gpu_ids=("v100-sxm2-32",))).best
     assert best is not None
     assert (best.run.compute_dtype, best.run.attention) == ("fp16", "sdpa")
+
+
+def test_an_unknown_price_keeps_no_budget() -> None:
+    plan = training_plan(replace(ADAPTER, budget=Decimal("0.01")), Market())
+    assert plan.best is not None
+    assert plan.best.cost is not None

@@ -134,3 +134,9 @@ def test_a_config_goes_before_a_shape_and_that_before_a_model() -> None:
     assert shape_of_input(given).hidden == 4096
     assert shape_of_input({**given, "config": ""}).hidden == 64
     assert shape_of_input({**given, "config": "", "shape": ""}).name == "Qwen2.5-7B"
+
+
+def test_a_context_too_short_for_prompt_and_answer_is_refused() -> None:
+    [(field, [text])] = refusals({"work": "serving", "max_model_len": 1000, "prompt_tokens": 1000}).items()
+    assert field == "max_model_len"
+    assert "1300" in text

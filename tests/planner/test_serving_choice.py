@@ -40,3 +40,11 @@ def test_a_latency_that_no_number_of_copies_reaches_buys_none() -> None:
 def test_a_context_beyond_the_positions_of_the_model_is_said() -> None:
     long = serving_plan(replace(CHAT, prompt_tokens=200_000), Market(gpu_ids=("b200-sxm-180",)))
     assert "method.beyond_positions" in {said.key for said in long.engine.reasons}
+
+
+def test_a_load_beyond_the_cards_is_told_from_a_model_beyond_them() -> None:
+    market = Market(gpu_ids=("h100-sxm-80",), most_gpus=8)
+    [load] = serving_plan(replace(CHAT, concurrency=100_000), market).left_out
+    assert (load.why.key, load.why.values["most"]) == ("unsuitable.load", 8)
+    [model] = serving_plan(CHAT, Market(gpu_ids=("t4-16",), most_gpus=4)).left_out
+    assert model.why.key == "unsuitable.cache"

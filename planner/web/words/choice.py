@@ -143,6 +143,7 @@ ADVICE: Mapping[str, str | Promise] = {
     "unsuitable.fp8": _("%(gpu)s has no FP8: that starts with compute capability 8.9."),
     "unsuitable.engine": _("%(gpu)s is too old for %(engine)s, which needs compute capability %(needed)s."),
     "unsuitable.memory": _("%(gpu)s: even spread over %(most)s cards each needs %(needed_gib)s GiB of its %(gib)s."),
+    "unsuitable.load": _("%(gpu)s: so many requests take more than %(most)s cards."),
     "unsuitable.cache": _("%(gpu)s: beside the weights there is no room for one request."),
     "unsuitable.no_layout": _(
         "%(gpu)s: no number of cards divides the batch, or no launcher trains this way with this optimizer and type."
