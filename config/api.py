@@ -16,7 +16,7 @@ from rest_framework.reverse import reverse
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from fleet.alerts.api import alerts, rules
+from fleet.alerts.api import alerts, channels, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.inventory.api import accounts, machines, records, ssh_keys
 from fleet.pages.plan_api import PlanView
@@ -46,6 +46,8 @@ router.register("source-labels", sources.SourceLabelViewSet)
 router.register("ssh-keys", ssh_keys.SshKeyViewSet)
 router.register("alerts", alerts.AlertViewSet)
 router.register("maintenance-windows", maintenance.WindowViewSet)
+router.register("channels", channels.ChannelViewSet)
+router.register("deliveries", channels.DeliveryViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

@@ -334,6 +334,8 @@ SPECTACULAR_SETTINGS = {
         "AlertState": "fleet.alerts.api.alerts.STATES",
         "AlertSeverity": "fleet.alerts.models.Severity",
         "AlertEventKind": "fleet.alerts.models.AlertEventKind",
+        "ChannelKind": "fleet.alerts.api.channels.KINDS",
+        "DeliveryState": "fleet.alerts.channels.models.DeliveryState",
         "AlertQuiet": "fleet.alerts.models.Quiet",
     },
     "POSTPROCESSING_HOOKS": [

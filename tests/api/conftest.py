@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -131,9 +132,13 @@ def fleet(acme, alice, bob, project, account, make_instance):
     source = PrometheusSource.objects.create(team=acme, name="Own", url="https://prometheus.example", token=b"sealed")
     label = SourceMachine.objects.create(source=source, label="train-01", instance=instance, last_at=NOW)
     SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
+    channel = Channel.objects.create(team=acme, kind="webhook", name="hook", secret=b"sealed")
+    delivery = Delivery.objects.create(channel=channel, alert=alert, state="sent", sent_at=NOW)
     return SimpleNamespace(
         source=source,
         label=label,
+        channel=channel,
+        delivery=delivery,
         alert=alert,
         window=window,
         agent=agent,

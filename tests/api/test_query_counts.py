@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -44,6 +45,8 @@ def more(fleet, acme, alice, make_instance):
             ScrapeTarget.objects.create(instance=machine, url="http://203.0.114.7/metrics")
             GpuLatest.objects.create(gpu=machine.gpus.first(), sampled_at=NOW, received_at=NOW)
             raise_event(team=other, cause="x.y", subject=str(machine.pk), severity="note", instance=machine, now=NOW)
+            channel = Channel.objects.create(team=other, kind="webhook", name=f"more-{number}")
+            Delivery.objects.create(channel=channel)
             MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
             source = PrometheusSource.objects.create(team=other, name="Own", url="https://prometheus.example")
             SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)

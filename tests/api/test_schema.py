@@ -130,6 +130,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     rules = {f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/")}
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
+    actions.add("/api/v1/channels/{id}/test/")
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *rules, "/api/v1/me/", "/api/v1/plan/", USAGE}
 
 

@@ -141,9 +141,9 @@ class AlertFilter(django_filters.FilterSet):
     def filter_state(self, alerts: QuerySet[Alert], name: str, value: list[str]) -> QuerySet[Alert]:
         is_open, is_snoozed = Q(closed_at=None), Q(snoozed_at__isnull=False)
         by_state = {"open": is_open & ~is_snoozed, "snoozed": is_open & is_snoozed, "closed": ~is_open}
-        wanted = Q(pk__in=[])
+        wanted = nothing = Q(pk__in=[])
         for word in value:
-            wanted |= by_state[word]
+            wanted |= by_state.get(word, nothing)
         return alerts.filter(wanted)
 
 

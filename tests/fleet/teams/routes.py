@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from django.urls import URLPattern, URLResolver, get_resolver
 
 # Places that take a word, the same in every team.
-WORDS = {"settings/channels/new": "slack", "settings/providers/new": "aws", "alerts/rules": "gpu_lost"}
+WORDS = {
+    "settings/channels/new": "slack",
+    "settings/providers/new": "aws",
+    "alerts/rules": "gpu_lost",
+    "api/v1/alert-rules": "gpu_lost",
+}
 PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
