@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client, override_settings
@@ -18,6 +19,12 @@ def cheap_passwords():
     """A hash that is slow on purpose would take most of the tests' time."""
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_translations():
+    """Compiled files are not in the repository; without them every page is English."""
+    call_command("messages", only_compile=True, verbosity=0)
 
 
 @pytest.fixture(autouse=True)

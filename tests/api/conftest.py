@@ -129,7 +129,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
     window = MaintenanceWindow.objects.create(
         team=acme, instance=bare, starts_at=timezone.now(), ends_at=timezone.now() + timedelta(hours=1), created_by=bob
     )
-    source = PrometheusSource.objects.create(team=acme, name="Own", url="https://prometheus.example", token=b"sealed")
+    # Not asked any more, so that its pace is not the machine's.
+    source = PrometheusSource.objects.create(
+        team=acme, name="Own", url="https://prometheus.example", token=b"sealed", enabled=False
+    )
     label = SourceMachine.objects.create(source=source, label="train-01", instance=instance, last_at=NOW)
     SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
     channel = Channel.objects.create(team=acme, kind="webhook", name="hook", secret=b"sealed")

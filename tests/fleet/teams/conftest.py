@@ -6,6 +6,7 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 from django.utils import timezone
 
+from fleet.alerts.channels.calendar import make_feed
 from fleet.alerts.channels.links import Signed, sign
 from fleet.alerts.channels.models import Channel
 from fleet.alerts.channels.models import Route as Hears
@@ -74,6 +75,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
     window = MaintenanceWindow.objects.create(team=acme, starts_at=timezone.now(), ends_at=tomorrow)
     channel = Channel.objects.create(team=acme, kind="slack", name="Ops")
     return {
+        "calendar": make_feed(actor=by(alice), team=acme, user=alice, now=timezone.now()),
         "a": sign(Signed(quiet.pk, 0, channel.pk, "nonce")),
         "settings/channels": channel.pk,
         "settings/routes": Hears.objects.create(channel=channel).pk,
