@@ -30,7 +30,7 @@ def test_an_engines_requests_reach_the_page_of_its_machine(
 ) -> None:
     installed = machine.install(address, "--token", token)
     assert installed.returncode == 0, installed.stderr
-    wait_until(lambda: ServingSample.objects.filter(interval_seconds__isnull=False).exists(), seconds=80)
+    wait_until(lambda: ServingSample.objects.filter(requests_finished__gt=0).exists(), seconds=80)
 
     instance = Instance.objects.get(team=acme)
     latest = ServingLatest.objects.get(instance=instance, port=engine_port)

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-# The last page is the one that stays.
+# Each page is shown for some seconds from the first question on, however often it is asked for; the last one stays.
 _PROGRAM = """
-import http.server, sys
+import http.server, sys, time
 
 pages = sys.stdin.read().split("---")
+asked = []
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        page = pages.pop(0) if len(pages) > 1 else pages[0]
+        asked.append(time.monotonic())
+        page = pages[min(int((asked[-1] - asked[0]) / 5), len(pages) - 1)]
         self.send_response(200)
         self.end_headers()
         self.wfile.write(page.encode())
