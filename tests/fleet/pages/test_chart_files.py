@@ -102,7 +102,9 @@ def test_the_overviews_states_are_a_file(machine, alice, as_user):
     answer = client.get("/t/acme/states/", {"format": "csv", "chart": "states"})
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert list(rows[0])[:3] == ["starts_at", "working_gpus", "held_gpus"]
-    assert (rows[-2]["working_gpus"], rows[0]["working_gpus"]) == ("1", "0")
+    # Where the last bucket begins depends on the clock.
+    assert rows[0]["working_gpus"] == "0"
+    assert "1" in {row["working_gpus"] for row in rows[-3:]}
     parquet_file = client.get("/t/acme/states/", {"format": "parquet", "chart": "states"}).content
     assert parquet.read_table(io.BytesIO(parquet_file)).num_rows == len(rows)
 
