@@ -116,7 +116,7 @@ def test_a_broken_expression_is_named(tmp_path) -> None:
 
 # What a package index is called, or where it keeps its wheels; the tables name builds by tag.
 INDEX_WORDS = re.compile(
-    r"py" r"pi\b|download\.py|wheels\.v|pythonhosted|/whl/|/simple/|packages/stable", re.IGNORECASE
+    r"py" r"pi\b|download\.py|wheels\.v|python" r"hosted|/whl/|/simple/|packages/stable", re.IGNORECASE
 )
 
 
