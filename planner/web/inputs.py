@@ -196,10 +196,14 @@ class PlanInput(serializers.Serializer[dict[str, Any]]):
     def validate_model(self, name: str) -> str:
         if name and name not in models():
             close = difflib.get_close_matches(name, models(), n=3, cutoff=0.3)
+            if not close:
+                raise ValidationError(
+                    gettext("The catalogue does not have this model. Give its config.json or its shape.")
+                )
             text = gettext(
                 "The catalogue does not have this model. Near: %(near)s. Else give its config.json or its shape."
             )
-            raise ValidationError(text % {"near": ", ".join(close) or "—"})
+            raise ValidationError(text % {"near": ", ".join(close)})
         return name
 
     def validate_config(self, config: Any) -> str:

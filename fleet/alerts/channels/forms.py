@@ -70,8 +70,8 @@ class RouteForm(forms.Form):
             "time_zone": [("", _("the reader's, else UTC")), *((zone, zone) for zone in sorted(ZONES))],
         }
         for name, values in choices.items():
-            self.fields[name].choices = values  # type: ignore[attr-defined]
-        self.fields["projects"].queryset = Project.objects.filter(team=team, archived_at=None)  # type: ignore[attr-defined]
+            self.fields[name].choices = values  # type: ignore[attr-defined]  # a choice field
+        self.fields["projects"].queryset = Project.objects.filter(team=team, archived_at=None)  # type: ignore[attr-defined]  # of models
 
     def words(self) -> RouteWords:
         return RouteWords(**self.cleaned_data)

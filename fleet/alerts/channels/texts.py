@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -172,18 +172,18 @@ def _facts(alert: Alert, now: datetime) -> list[tuple[str, str]]:
 
 def _money_facts(alerts: Sequence[Alert], now: datetime) -> list[tuple[str, str]]:
     """Nothing is said of a price that nobody knows."""
-    an_hour: Counter[str] = Counter()
-    spent: Counter[str] = Counter()
+    an_hour: defaultdict[str, Decimal] = defaultdict(Decimal)
+    spent: defaultdict[str, Decimal] = defaultdict(Decimal)
     for alert in alerts:
         if alert.price_per_hour is not None and alert.is_open:
-            an_hour[alert.currency] += alert.price_per_hour  # type: ignore[assignment]
+            an_hour[alert.currency] += alert.price_per_hour
         if money := alert.money_so_far(now):
-            spent[alert.currency] += money  # type: ignore[assignment]
+            spent[alert.currency] += money
     facts = []
     if an_hour:
-        facts.append((_("At stake"), _("%(money)s an hour") % {"money": amounts_text(an_hour)}))  # type: ignore[arg-type]
+        facts.append((_("At stake"), _("%(money)s an hour") % {"money": amounts_text(an_hour)}))
     if spent:
-        facts.append((_("Spent so far"), amounts_text(spent)))  # type: ignore[arg-type]
+        facts.append((_("Spent so far"), amounts_text(spent)))
     return facts
 
 

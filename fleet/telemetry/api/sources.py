@@ -20,7 +20,7 @@ from fleet.rest.filters import BIGGEST_ID, FlagFilter, IdsFilter
 from fleet.teams.models import Role
 from fleet.teams.permissions import one_team
 from fleet.teams.writing import WritableRows
-from fleet.telemetry.scrape.words import FAILURES
+from fleet.telemetry.scrape.words import failure_text
 from fleet.telemetry.sources.manage import (
     HISTORY_CHOICES_HOURS,
     INTERVAL_CHOICES_SECONDS,
@@ -85,8 +85,7 @@ class SourceSerializer(serializers.ModelSerializer[PrometheusSource]):
 
     @extend_schema_field({"type": "string"})
     def get_failure(self, source: PrometheusSource) -> str:
-        known = FAILURES.get(source.error)
-        return str(known) % {"detail": source.error_detail} if known else source.error
+        return failure_text(source)
 
 
 class SourceFields(Body[dict[str, Any]]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy as _
 
 from fleet.telemetry.models import ScrapeTarget
+from fleet.telemetry.sources.models import PrometheusSource
 from fleet.telemetry.words import Words
 
 # By RefusedAddressError.code.
@@ -63,10 +64,10 @@ YIELDS: Words = {
 }
 
 
-def failure_text(target: ScrapeTarget) -> str:
-    """Plain text; "" for a target that is read."""
-    known = FAILURES.get(target.error)
-    return str(known) % {"detail": target.error_detail} if known else target.error
+def failure_text(read: ScrapeTarget | PrometheusSource) -> str:
+    """Plain text; "" for what is read without trouble."""
+    known = FAILURES.get(read.error)
+    return str(known) % {"detail": read.error_detail} if known else read.error
 
 
 def refusal_text(code: str, subject: str) -> str:

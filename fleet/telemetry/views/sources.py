@@ -15,7 +15,7 @@ from fleet.inventory.models import Instance
 from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
 from fleet.teams.models import Role
-from fleet.telemetry.scrape.words import FAILURES
+from fleet.telemetry.scrape.words import failure_text
 from fleet.telemetry.sources.forms import ChosenMachineForm, KnownSourceForm, NewSourceForm
 from fleet.telemetry.sources.manage import SourceError, add_source, choose_machine, remove_source, update_source
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
@@ -103,9 +103,7 @@ def _source(request: TeamRequest, source_id: int) -> PrometheusSource:
 
 
 def _row(source: PrometheusSource) -> dict[str, Any]:
-    known = FAILURES.get(source.error)
-    failure = str(known) % {"detail": source.error_detail} if known else source.error
-    return {"source": source, "failure": failure}
+    return {"source": source, "failure": failure_text(source)}
 
 
 def _draw(request: TeamRequest, template: str, form: Any, **more: Any) -> HttpResponse:
