@@ -102,7 +102,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TrainingOrder:
-    """`model` and `dataset`: ids on a hub, or paths. `learning_rate` None: what is usual for the method."""
+    """`model` and `dataset`: ids on a hub, or paths. `learning_rate` None: what is usual for the method.
+
+    `steps` of the optimizer in the whole run; None: not known, and whoever starts it says so.
+    """
 
     run: TrainingRun
     place: Place
@@ -111,6 +114,7 @@ class TrainingOrder:
     output: str = "output"
     epochs: float = 1.0
     learning_rate: float | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         for field in ("model", "dataset", "output"):

@@ -176,13 +176,18 @@ def write(order: Order) -> Artefact:
     # Megatron overlaps tensor-parallel traffic with arithmetic only if kernels are queued in one order (not needed from Blackwell on).
     environment = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", **place.environment()}
     modules = ["--recompute-modules", *run.recompute_modules] if run.recompute_modules else []
-    start = command_text([*torchrun_words(place), PRETRAIN, *options(choices), STEPS, *modules], environment)
+    steps = STEPS if order.steps is None else f"--train-iters={order.steps}"
+    start = command_text([*torchrun_words(place), PRETRAIN, *options(choices), steps, *modules], environment)
     commands = (
         Command(
             place.once, command_text(["python", "convert.py", *options(convert)]), reason("launch.note.megatron_import")
         ),
         Command(place.once, command_text(["python", PREPROCESS, *options(data)]), reason("launch.note.megatron_data")),
-        Command(place.everywhere, start, reason("launch.note.megatron")),
+        Command(
+            place.everywhere,
+            start,
+            reason("launch.note.megatron" if order.steps is None else "launch.note.megatron_start"),
+        ),
     )
     notes = [reason("launch.note.megatron_checkout"), reason("launch.note.rope_base")]
     if place.several_nodes:

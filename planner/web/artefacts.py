@@ -35,7 +35,12 @@ def order_of(option: TrainingOption | ServingOption, given: Mapping[str, Any]) -
     place = Place(option.gpu, gpus_per_node=each, hosts=hosts, driver=given["driver"] or None)
     if isinstance(option, TrainingOption):
         return TrainingOrder(
-            option.run, place, model_name(given, option.run.shape.name), DATASET, epochs=given["epochs"]
+            option.run,
+            place,
+            model_name(given, option.run.shape.name),
+            DATASET,
+            epochs=given["epochs"],
+            steps=option.whole.steps,
         )
     return ServingOrder(option.run, place, model_name(given, option.run.shape.name))
 

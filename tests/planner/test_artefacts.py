@@ -39,3 +39,13 @@ def test_the_software_is_what_the_script_installs(given: dict[str, Any]) -> None
     plan = told(**given)
     [script] = [file["text"] for file in plan["artefacts"][0]["files"] if file["name"] == "install.sh"]
     assert f"torch {plan['software']['torch']} ({plan['software']['cuda_tag']})" in script.splitlines()[1]
+
+
+def test_megatron_is_told_the_steps_that_the_plan_counted() -> None:
+    given = {"model": "meta-llama/Meta-Llama-3.1-70B", "method": "full", "sequence_length": 4096, "global_batch": 128}
+    plan = told(**given, samples=64_000, tokens_per_sample=1000, epochs=2)
+    [megatron] = [each for each in plan["artefacts"] if each["launcher"] == "megatron"]
+    start = megatron["commands"][-1]["text"]
+    # 64,000 x 2 samples of 1,000 tokens, 128 sequences of 4,096 tokens a step.
+    assert "--train-iters=245" in start
+    assert "TRAIN_STEPS" not in start

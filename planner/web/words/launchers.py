@@ -50,6 +50,7 @@ LAUNCHERS: Mapping[str, str | Promise] = {
         "The optimizer on the CPU is compiled when it starts: the machine needs nvcc of torch's CUDA and a C++ compiler."
     ),
     "launch.note.megatron": _("Starts Megatron-LM; set TRAIN_STEPS to samples × epochs / global batch."),
+    "launch.note.megatron_start": _("Starts Megatron-LM."),
     "launch.note.megatron_checkout": _(
         "MEGATRON names a checkout of NVIDIA/Megatron-LM, at the release of megatron-core that is installed."
     ),
