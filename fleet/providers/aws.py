@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any, ClassVar, TypeVar
 
-from fleet.providers.aws_endings import ENDINGS
+from fleet.providers.aws_endings import ENDINGS, SEMANTICS
 from fleet.providers.aws_errors import lacks_permission, provider_errors
 from fleet.providers.aws_facts import Facts, instance_of
 from fleet.providers.aws_options import decimal, price_table, regions, required
@@ -24,6 +24,7 @@ from fleet.providers.base import (
     ProviderImage,
     ProviderInstance,
     Scope,
+    StopSemantics,
     gettext_noop,
 )
 from fleet.providers.errors import ScopeMissing
@@ -94,6 +95,7 @@ class Aws:
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
+    semantics: ClassVar[StopSemantics] = SEMANTICS
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._access_key_id = required(options, "access_key_id")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet.providers.base import Ending, Fate, Sign, gettext_noop
+from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
 
 NOT_BILLED = gettext_noop("not billed")
 LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
@@ -44,4 +44,15 @@ ENDINGS = (
         local_disk=INSTANCE_STORE,
         return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("when spot capacity is back")),
     ),
+)
+
+SEMANTICS = StopSemantics(
+    can_stop=True,
+    billed_when_stopped=frozenset({Part.BOOT_DISK, Part.DATA_DISK, Part.PUBLIC_ADDRESS}),
+    lost_on_stop=frozenset({Part.LOCAL_DISK, Part.GPU_SLOT, Part.PUBLIC_ADDRESS}),
+    billed_after_terminate=frozenset({Part.DATA_DISK, Part.SAVED_IMAGES}),
+    lost_on_terminate=frozenset({Part.LOCAL_DISK, Part.BOOT_DISK, Part.PUBLIC_ADDRESS}),
+    quantum_seconds=1,
+    minimum_seconds=60,
+    source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-lifecycle.html",
 )

@@ -5,12 +5,17 @@ No Django, no models. Adapters convert: the core never sees cents, thousandths, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import ClassVar, Protocol
+
+from fleet.providers.endings import Ending, Fate, Part, Sign, StopSemantics
+from fleet.providers.offers import CreateSpec, Offer, OfferQuery
+from fleet.providers.reports import Notice, NoticeKind, ProviderUsage
+from fleet.providers.values import Market, Money, Ref, Tenancy, gettext_noop
 
 
 class InstanceState(StrEnum):
@@ -35,67 +40,58 @@ class Billing(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Market(StrEnum):
-    ON_DEMAND = "on_demand"
-    SPOT = "spot"
-    RESERVED = "reserved"
-    PREPAID = "prepaid"
-    UNKNOWN = "unknown"
-
-
-class Tenancy(StrEnum):
-    DEDICATED_HOST = "dedicated_host"
-    DEDICATED_GPU = "dedicated_gpu"  # own GPUs, the host is shared
-    COMMUNITY_HOST = "community_host"  # own GPUs on a host of somebody unknown, shared
-    FRACTION = "fraction"  # a part of a GPU
-    UNKNOWN = "unknown"
-
-    @property
-    def is_exclusive(self) -> bool | None:
-        return None if self is Tenancy.UNKNOWN else self is Tenancy.DEDICATED_HOST
-
-
 class Capability(StrEnum):
     LIST = "list"
+    FIND = "find"
     START = "start"
     STOP = "stop"
     TERMINATE = "terminate"
+    REBOOT = "reboot"
     CREATE = "create"
     OFFERS = "offers"
     IMAGES = "images"
+    SAVE_IMAGE = "save_image"
     BALANCE = "balance"
+    METRICS = "metrics"
+    NOTICES = "notices"
 
 
 # An adapter has the method exactly when it declares the capability.
 METHODS: Mapping[Capability, str] = {
     Capability.LIST: "instances",
+    Capability.FIND: "instance",
     Capability.START: "start",
     Capability.STOP: "stop",
     Capability.TERMINATE: "terminate",
+    Capability.REBOOT: "reboot",
     Capability.CREATE: "create",
     Capability.OFFERS: "offers",
     Capability.IMAGES: "images",
+    Capability.SAVE_IMAGE: "save_image",
     Capability.BALANCE: "balance",
+    Capability.METRICS: "metrics",
+    Capability.NOTICES: "notices",
 }
 
 
-def gettext_noop(text: str) -> str:
-    """Marks a text for translation. Adapters know no Django: whoever shows the text translates it."""
-    return text
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    amount: Decimal
-    currency: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """How a provider finds one machine; some need the region beside the id."""
-
-    external_id: str
-    region: str = ""
+__all__ = [
+    "CreateSpec",
+    "Ending",
+    "Fate",
+    "Market",
+    "Money",
+    "Notice",
+    "NoticeKind",
+    "Offer",
+    "OfferQuery",
+    "Part",
+    "ProviderUsage",
+    "Ref",
+    "Sign",
+    "StopSemantics",
+    "Tenancy",
+    "gettext_noop",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ class Ssh:
 class ProviderInstance:
     """One machine as its provider lists it. None = the provider does not say. Rates are for the whole machine, an hour.
 
-    `extra` holds what has no field here, JSON-ready and free of secrets.
+    `extra` holds what has no field here, JSON-ready and free of secrets. `actions`: what the provider would accept now, where it says so.
     """
 
     ref: Ref
@@ -140,7 +136,16 @@ class ProviderInstance:
     stopped_at: datetime | None = None
     expires_at: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    actions: frozenset[Capability] | None = None
+    usage: ProviderUsage | None = None
     extra: Mapping[str, object] = field(default_factory=dict)
+
+
+class ImageState(StrEnum):
+    READY = "ready"
+    PENDING = "pending"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,8 @@ class ProviderImage:
     name: str
     created_at: datetime | None = None
     region: str = ""
+    state: ImageState = ImageState.READY
+    size_gb: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,39 +196,6 @@ class Field:
     multiline: bool = False
 
 
-class Sign(StrEnum):
-    """How a fate is marked: charged no more, still charged, kept, lost, not promised, no answer."""
-
-    OFF = "off"
-    PAID = "pay"
-    KEPT = "kept"
-    LOST = "lost"
-    RISK = "risk"
-    NOTHING = "na"
-
-
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """What becomes of one thing. `word` and `note` are English message ids."""
-
-    sign: Sign
-    word: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """What one way to end or pause a machine does to its GPUs, money and disks. `event` and `note` are English message ids."""
-
-    event: str
-    note: str = ""
-    gpus: Fate
-    disks_billing: Fate
-    volumes: Fate
-    local_disk: Fate
-    return_: Fate
-
-
 class Provider(Protocol):
     """One adapter, made for one account. Synchronous; may block; raises only fleet.providers.errors.
 
@@ -236,6 +210,7 @@ class Provider(Protocol):
     rule_version: ClassVar[int]
     # What stopping means here, so that no button surprises anybody; empty where there is nothing to stop.
     endings: ClassVar[tuple[Ending, ...]]
+    semantics: ClassVar[StopSemantics]
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """`options` holds every declared field, secrets included, "" where empty. Raises InvalidOption; opens no connection."""
@@ -259,3 +234,69 @@ class ListsImages(Provider, Protocol):
     def images(self) -> Iterator[ProviderImage]:
         """The account's own images; complete, or it raises: ScopeMissing where the key may list machines but not images."""
         ...
+
+
+class FindsInstance(Provider, Protocol):
+    """Capability FIND: what proof of an operation is read with."""
+
+    def instance(self, ref: Ref) -> ProviderInstance | None:
+        """None: the provider says that it does not exist. A failing read raises; it never becomes None."""
+        ...
+
+
+class Acts(Provider, Protocol):
+    """Capabilities START, STOP, TERMINATE, REBOOT: accepted, not done. What is so already is accepted again; terminating what is gone, too."""
+
+    def start(self, ref: Ref) -> None: ...
+
+    def stop(self, ref: Ref) -> None:
+        """In the way that stops the charge for GPUs, where the provider has several."""
+        ...
+
+    def terminate(self, ref: Ref) -> None: ...
+
+    def reboot(self, ref: Ref) -> None: ...
+
+
+class Creates(Provider, Protocol):
+    """Capability CREATE."""
+
+    def create(self, spec: CreateSpec, token: str) -> Ref:
+        """Rents a machine. `token` goes where the provider shows it again in a listing (name, tag, label) and, where there is one, into
+        its idempotency field: a machine whose answer was lost is found by it. Raises PartialCreate when an error names a machine.
+        """
+        ...
+
+
+class ListsOffers(Provider, Protocol):
+    """Capability OFFERS."""
+
+    def offers(self, query: OfferQuery) -> Iterator[Offer]: ...
+
+
+class SavesImage(Provider, Protocol):
+    """Capability SAVE_IMAGE."""
+
+    def save_image(self, ref: Ref, name: str) -> ProviderImage:
+        """Begins an image of the machine; `state` PENDING until images() shows it READY."""
+        ...
+
+
+class TellsBalance(Provider, Protocol):
+    """Capability BALANCE."""
+
+    def balance(self) -> Money:
+        """What is left of prepaid money."""
+        ...
+
+
+class TellsMetrics(Provider, Protocol):
+    """Capability METRICS: providers whose measurements need calls of their own. Others fill ProviderInstance.usage."""
+
+    def metrics(self, refs: Sequence[Ref]) -> Iterator[ProviderUsage]: ...
+
+
+class TellsNotices(Provider, Protocol):
+    """Capability NOTICES: interruptions and maintenance that are announced now."""
+
+    def notices(self) -> Iterator[Notice]: ...

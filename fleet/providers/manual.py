@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from fleet.providers.base import AccountInfo, Billing, Capability, Ending, Field, InstanceState, gettext_noop
+from fleet.providers.base import (
+    AccountInfo,
+    Billing,
+    Capability,
+    Ending,
+    Field,
+    InstanceState,
+    StopSemantics,
+    gettext_noop,
+)
 from fleet.providers.registry import register
 
 # The three states a person can vouch for, and what each costs.
@@ -28,6 +37,7 @@ class Manual:
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()
+    semantics: ClassVar[StopSemantics] = StopSemantics(can_stop=False)
 
     def __init__(self, options: Mapping[str, str]) -> None:
         pass

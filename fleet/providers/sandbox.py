@@ -23,10 +23,12 @@ from fleet.providers.base import (
     InstanceState,
     Market,
     Money,
+    Part,
     ProviderImage,
     ProviderInstance,
     Ref,
     Ssh,
+    StopSemantics,
     Tenancy,
     gettext_noop,
 )
@@ -122,6 +124,14 @@ class Sandbox:
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()
+    semantics: ClassVar[StopSemantics] = StopSemantics(
+        can_stop=True,
+        billed_when_stopped=frozenset({Part.BOOT_DISK}),
+        lost_on_stop=frozenset({Part.GPU_SLOT, Part.PUBLIC_ADDRESS}),
+        lost_on_terminate=frozenset({Part.BOOT_DISK, Part.PUBLIC_ADDRESS}),
+        source="docs/sandbox.md",
+        confirmed=True,
+    )
 
     def __init__(self, options: Mapping[str, str]) -> None:
         key = options["key"]

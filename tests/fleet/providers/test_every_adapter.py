@@ -22,7 +22,7 @@ from fleet.providers.registry import adapters, register
 
 ADAPTERS = list(adapters().values())
 READERS = [adapter for adapter in ADAPTERS if Capability.LIST in adapter.capabilities]
-SEAM = {"base", "errors", "gpus", "redact", "registry"}
+SEAM = {"base", "endings", "errors", "gpus", "http", "offers", "redact", "registry", "reports", "values"}
 
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.kind)
 
