@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
 from fleet.rest.errors import ProblemSerializer
 
 JSON = "application/json"
+READS = {"GET", "HEAD"}
+KEY_PARAMETER = OpenApiParameter(
+    "Idempotency-Key",
+    location=OpenApiParameter.HEADER,
+    description="Made up by you, new for each write. Sent again with the same write, it is answered the same and nothing happens twice.",
+)
 # What a write answers where its view does not say otherwise.
 CODES = {"create": 201, "destroy": 204}
 REFUSALS: dict[int, tuple[str, str, str, str | None]] = {
@@ -29,12 +35,32 @@ REFUSALS: dict[int, tuple[str, str, str, str | None]] = {
     404: ("No such thing, or another team owns it.", "not_found", "Not found.", None),
     429: ("Too many requests; Retry-After says for how many seconds.", "throttled", "Request was throttled.", None),
 }
+# Those of writes with an Idempotency-Key.
+KEY_REFUSALS: dict[int, tuple[str, str, str, str | None]] = {
+    409: (
+        "The first request with this Idempotency-Key is still being answered.",
+        "in_progress",
+        "The first request with this key is still being answered; send it again in a moment.",
+        "Idempotency-Key",
+    ),
+    422: (
+        "The Idempotency-Key was used for another write.",
+        "idempotency_key_reused",
+        "This key was used for another write; take a new one for each.",
+        "Idempotency-Key",
+    ),
+}
 
 
 class Schema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         shared = getattr(self.view, "shared_parameters", ()) if self._is_list_view() else ()
-        return [*super().get_override_parameters(), *shared]
+        key = [KEY_PARAMETER] if self._writes else []
+        return [*super().get_override_parameters(), *shared, *key]
+
+    @property
+    def _writes(self) -> bool:
+        return self.method not in READS and not getattr(self.view, "changes_nothing", False)
 
     def get_request_serializer(self) -> Any:
         bodies = getattr(self.view, "bodies", {})
@@ -55,7 +81,8 @@ class Schema(AutoSchema):
         own = getattr(self.view, "answers", {}).get(self._action)
         code, one = own or (CODES.get(self._action, 200), None if self._action == "destroy" else found)
         answers = found if isinstance(found, dict) else {code: one}
-        refusals = {code: _refusal(code) for code in REFUSALS if code not in answers}
+        known = REFUSALS | KEY_REFUSALS if self._writes else REFUSALS
+        refusals = {code: _refusal(*words) for code, words in known.items() if code not in answers}
         # A view that also answers files (media type -> what they hold) refuses in JSON all the same.
         if files := getattr(self.view, "file_answers", None):
             in_json = {(code, JSON): answer for code, answer in {**answers, **refusals}.items()}
@@ -75,7 +102,6 @@ def say_what_answers_hold(result: dict[str, Any], **_generator: Any) -> dict[str
     return result
 
 
-def _refusal(code: int) -> OpenApiResponse:
-    description, error, detail, field = REFUSALS[code]
+def _refusal(description: str, error: str, detail: str, field: str | None) -> OpenApiResponse:
     example = OpenApiExample(error, value={"error": error, "detail": detail, "field": field})
     return OpenApiResponse(ProblemSerializer, description=description, examples=[example])

@@ -19,6 +19,7 @@ __all__ = [
     "AuditEntry",
     "BrowserSession",
     "ExternalIdentity",
+    "IdempotentWrite",
     "Invitation",
     "Membership",
     "Project",
@@ -186,6 +187,23 @@ class APIToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class IdempotentWrite(models.Model):
+    """What a write over the API answered, kept under the key that its caller gave it (see idempotency.py)."""
+
+    caller = models.CharField(max_length=40)
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(default=0)
+    body = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("caller", "key", name="idempotent_write_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.caller}"
 
 
 class AuditEntry(models.Model):

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from fleet.rest.filters import refuse_unknown
+from fleet.teams.idempotency import once, wanted_key
 from fleet.teams.models import Role, Team
 from fleet.teams.permissions import Access
 
@@ -40,6 +41,10 @@ class ApiView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         refuse_unknown(request, self.get_known_parameters())
+        key = None if self.changes_nothing else wanted_key(request)
+        name = (request.method or "").lower()
+        if key is not None and hasattr(self, name):
+            setattr(self, name, once(getattr(self, name), request=request, key=key))
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         answer = super().finalize_response(request, response, *args, **kwargs)

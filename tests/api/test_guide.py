@@ -106,7 +106,7 @@ def shape_holds(said, answered, at="answer") -> None:
 
 
 def test_the_guide_has_its_examples():
-    assert len(EXAMPLES) == GUIDE.count("```sh") == 19
+    assert len(EXAMPLES) == GUIDE.count("```sh") > 15
 
 
 @pytest.mark.parametrize(("command", "said"), EXAMPLES, ids=[command.split("v1")[1][:24] for command, _ in EXAMPLES])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
@@ -201,7 +203,7 @@ class ScrapeTargetViewSet(WritableRows[ScrapeTarget]):
         """Reads an exporter now, out of turn. It answers before the exporter does: the row has the result seconds later."""
         claim = read_target_now(actor=self.actor(request), target=self.get_object())
         if claim:
-            scrape_shard.delay(str(claim))
+            transaction.on_commit(partial(scrape_shard.delay, str(claim)))
         return Response({"started": claim is not None}, status=status.HTTP_202_ACCEPTED)
 
     @action(detail=True, methods=["post"], url_path="confirm-host-key")
