@@ -16,7 +16,7 @@ from rest_framework.reverse import reverse
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from fleet.alerts.api import alerts, channels, rules
+from fleet.alerts.api import alerts, answering, channels, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.inventory.api import accounts, machines, records, ssh_keys
 from fleet.pages.plan_api import PlanView
@@ -104,6 +104,7 @@ SINGLE_VIEWS = {
     "samples/serving": "api-serving-samples",
     "usage": "api-usage",
     "alert-rules": "api-alert-rules",
+    "answer-times": "api-answer-times",
     "metrics": "api-metrics",
     "plan": "api-plan",
     "schema": "api-schema",
@@ -120,6 +121,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("alert-rules/", rules.RulesView.as_view(), name="api-alert-rules"),
     path("alert-rules/<slug:kind>/", rules.RuleView.as_view(), name="api-alert-rule"),
     path("alert-rules/<slug:kind>/preview/", rules.RulePreviewView.as_view(), name="api-alert-rule-preview"),
+    path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("plan/", PlanView.as_view(), name="api-plan"),
     path("schema/", SchemaView.as_view(), name="api-schema"),

@@ -36,6 +36,8 @@ def duration_text(seconds: float) -> str:
     if days:
         both = _("%(days)d d %(hours)d h") if hours and days < LONG_DAYS else _("%(days)d d")
         return both % {"days": days, "hours": hours}
+    if hours and not minutes:
+        return _("%(hours)d h") % {"hours": hours}
     if hours:
         return _("%(hours)d h %(minutes)02d min") % {"hours": hours, "minutes": minutes}
     return _("%(minutes)d min") % {"minutes": minutes} if minutes else _("%(seconds)d s") % {"seconds": whole}

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
 from fleet.alerts.findings import RANKS
 from fleet.alerts.models import Rule
@@ -78,8 +78,7 @@ def _checked(rule: RuleKind, given: Mapping[str, object]) -> dict[str, float]:
         if threshold is None:
             wrong[name] = _("This rule has no such threshold.")
         elif (number := _number(value, threshold)) is None:
-            bounds = {"low": f"{threshold.low:g}", "high": f"{threshold.high:g}"}
-            wrong[name] = _("Write a number between %(low)s and %(high)s.") % bounds
+            wrong[name] = _bounds_text(threshold)
         elif number != threshold.default:
             right[name] = number
     if wrong:
@@ -87,9 +86,18 @@ def _checked(rule: RuleKind, given: Mapping[str, object]) -> dict[str, float]:
     return right
 
 
+def _bounds_text(threshold: Threshold) -> str:
+    bounds = {"low": f"{threshold.low:g}", "high": f"{threshold.high:g}"}
+    if threshold.is_whole:
+        return _("Write a whole number between %(low)s and %(high)s.") % bounds
+    return _("Write a number between %(low)s and %(high)s.") % bounds
+
+
 def _number(value: object, threshold: Threshold) -> float | None:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
+        return None
+    if threshold.is_whole and not number.is_integer():
         return None
     return number if threshold.low <= number <= threshold.high else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
-from fleet.alerts.shown import alert_events, machine_alerts, open_alerts, open_count, windows_ahead
+from fleet.alerts.shown import alert_events, how_fast, machine_alerts, open_alerts, open_count, windows_ahead
 from fleet.panels import NavItem, Panel
 
 
@@ -15,3 +15,4 @@ def register_panels() -> None:
     panels.machine_panels.register(Panel("alerts", "alerts/machine_panel.html", machine_alerts, order=10))
     panels.timeline_sources.register(Panel("alerts", "", alert_events, order=30))
     panels.inbox_panels.register(Panel("windows", "alerts/windows_panel.html", windows_ahead, order=20))
+    panels.inbox_panels.register(Panel("answers", "alerts/answers_panel.html", how_fast, order=30))

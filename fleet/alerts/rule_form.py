@@ -58,14 +58,13 @@ class RuleForm(forms.Form):
         }
 
 
-def _field_of(limit: Limit) -> forms.FloatField:
+def _field_of(limit: Limit) -> forms.Field:
     threshold = limit.threshold
     said = {"low": f"{threshold.low:g}", "high": f"{threshold.high:g}", "default": f"{threshold.default:g}"}
-    label = f"{limit.says}, {limit.unit}" if limit.unit else str(limit.says)
-    return forms.FloatField(
-        label=label[:1].upper() + label[1:],
-        required=False,
-        min_value=threshold.low,
-        max_value=threshold.high,
-        help_text=_("from %(low)s to %(high)s; empty: %(default)s") % said,
-    )
+    help_text = _("from %(low)s to %(high)s; empty: %(default)s") % said
+    label, low, high = str(limit.words.label), threshold.low, threshold.high
+    if threshold.is_whole:
+        return forms.IntegerField(
+            label=label, required=False, min_value=int(low), max_value=int(high), help_text=help_text
+        )
+    return forms.FloatField(label=label, required=False, min_value=low, max_value=high, help_text=help_text)

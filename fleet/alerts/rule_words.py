@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import ngettext_lazy
 
 Text = str | Promise
 
@@ -29,7 +29,7 @@ RULE_WORDS: Mapping[str, RuleWords] = {
     "gpu_count": RuleWords(_("GPUs missing"), _("The machine has fewer GPUs than the provider lists.")),
     "xid": RuleWords(_("XID"), _("The driver reported an error of a GPU. How bad it is depends on its number.")),
     "ecc": RuleWords(_("Memory errors"), _("Errors that ECC could not correct, or memory rows that wait to be replaced.")),
-    "thermal": RuleWords(_("Too hot"), _("A GPU slows down for heat, or is as hot as that.")),
+    "thermal": RuleWords(_("Too hot"), _("A GPU is hot, or its clocks are lowered for heat.")),
     "power": RuleWords(_("Held back by power"), _("A power brake, or a power limit below that of the same cards elsewhere in the fleet.")),
     "gpu_memory": RuleWords(_("GPU memory nearly full"), _("The next allocation may fail.")),
     "host_memory": RuleWords(_("Memory nearly full"), _("The system may kill a process.")),
@@ -45,32 +45,62 @@ RULE_WORDS: Mapping[str, RuleWords] = {
     "own_trouble": RuleWords(_("Rackrent itself"), _("Beat, worker, ingest, rollups or a rule do not work as they should.")),
 }  # fmt: skip
 
-# By rule and name where one name means different things.
-THRESHOLD_WORDS: Mapping[tuple[str, str], Text] = {
-    ("agent_silent", "seconds"): _("silent for more than"),
-    ("poll_failing", "failures"): _("failed listings in a row"),
-    ("xid", "quiet_minutes"): _("over when there was no other for"),
-    ("ecc", "uncorrected"): _("uncorrected errors since the last reset"),
-    ("thermal", "celsius"): _("hotter than"),
-    ("power", "percent"): _("limit below this share of its like"),
-    ("gpu_memory", "percent"): _("fuller than"),
-    ("host_memory", "percent"): _("fuller than"),
-    ("disk", "percent"): _("fuller than"),
-    ("disk", "hours"): _("or full within"),
-    ("clock_skew", "seconds"): _("off by more than"),
-    ("agent_backlog", "minutes"): _("waiting for more than"),
-    ("price_changed", "percent"): _("changed by more than"),
-    ("price_changed", "hours"): _("told for"),
-    ("lease_ending", "hours"): _("ends within"),
-    ("lease_ending", "urgent_hours"): _("urgent within"),
-}
-UNIT_WORDS: Mapping[str, Text] = {
-    "percent": "%",
-    "celsius": "°C",
-    "seconds": pgettext_lazy("unit", "s"),
-    "minutes": pgettext_lazy("unit", "min"),
-    "hours": pgettext_lazy("unit", "h"),
-    "count": "",
+
+@dataclass(frozen=True, slots=True)
+class ThresholdWords:
+    """`label`: of its form field. `says`: what follows "fires when", with the value in it as %(value)s."""
+
+    label: Text
+    says: Text
+
+
+# By rule and name: one name means different things in different rules.
+THRESHOLD_WORDS: Mapping[tuple[str, str], ThresholdWords] = {
+    ("agent_silent", "seconds"): ThresholdWords(
+        _("Silent for, in seconds"), _("nothing was heard of a machine for %(value)s s")
+    ),
+    ("poll_failing", "failures"): ThresholdWords(
+        _("Failed listings in a row"),
+        ngettext_lazy("%(value)d listing failed", "%(value)d listings in a row failed", "value"),
+    ),
+    ("xid", "quiet_minutes"): ThresholdWords(
+        _("Over after so many minutes without another"), _("an XID was reported in the last %(value)s min")
+    ),
+    ("ecc", "uncorrected"): ThresholdWords(
+        _("Uncorrected errors since the last reset"),
+        _("%(value)s or more memory errors could not be corrected since the last reset"),
+    ),
+    ("thermal", "celsius"): ThresholdWords(
+        _("Temperature, in °C"), _("a GPU is at %(value)s °C or above, or slows down for heat")
+    ),
+    ("power", "percent"): ThresholdWords(
+        _("Share of what its like may draw, in percent"),
+        _("a GPU may draw less than %(value)s %% of what its like may draw elsewhere"),
+    ),
+    ("gpu_memory", "percent"): ThresholdWords(
+        _("Memory in use, in percent"), _("%(value)s %% or more of a GPU's memory is in use")
+    ),
+    ("host_memory", "percent"): ThresholdWords(
+        _("Memory in use, in percent"), _("%(value)s %% or more of the machine's memory is in use")
+    ),
+    ("disk", "percent"): ThresholdWords(_("Disk in use, in percent"), _("%(value)s %% or more of a disk is in use")),
+    ("disk", "hours"): ThresholdWords(_("Or full within, in hours"), _("or it will be full within %(value)s h")),
+    ("clock_skew", "seconds"): ThresholdWords(
+        _("Difference, in seconds"), _("a machine's clock is off by %(value)s s or more")
+    ),
+    ("agent_backlog", "minutes"): ThresholdWords(
+        _("Waiting for, in minutes"), _("readings have waited on a machine for more than %(value)s min")
+    ),
+    ("price_changed", "percent"): ThresholdWords(
+        _("Change, in percent"), _("a machine's price changed by %(value)s %% or more")
+    ),
+    ("price_changed", "hours"): ThresholdWords(
+        _("Told for so many hours"), _("and the change is at most %(value)s h old")
+    ),
+    ("lease_ending", "hours"): ThresholdWords(_("Ends within, in hours"), _("a lease ends within %(value)s h")),
+    ("lease_ending", "urgent_hours"): ThresholdWords(
+        _("Urgent within, in hours"), _("and it is urgent within %(value)s h")
+    ),
 }
 
 
@@ -79,5 +109,5 @@ def rule_words(kind: str) -> RuleWords:
     return RULE_WORDS.get(kind) or RuleWords(kind.replace("_", " "), "")
 
 
-def threshold_words(kind: str, name: str) -> Text:
+def threshold_words(kind: str, name: str) -> ThresholdWords:
     return THRESHOLD_WORDS[kind, name]

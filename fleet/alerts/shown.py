@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from fleet.alerts.answering import answer_times
 from fleet.alerts.inbox import Wanted, find_alerts
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, AlertProgress, MaintenanceWindow
 from fleet.alerts.tally import severity_counts, tally_of
@@ -101,3 +102,7 @@ def windows_ahead(request: TeamRequest) -> Context:
     bars = [WeekBar.of(window, start, now) for window in rows.order_by("starts_at")[:WINDOWS_SHOWN]]
     days = [start + timedelta(days=number) for number in range(WEEK.days)]
     return {"bars": bars, "days": days, "open_now": sum(bar.in_force for bar in bars)}
+
+
+def how_fast(request: TeamRequest) -> Context:
+    return {"times": answer_times(team=request.team, now=timezone.now())}

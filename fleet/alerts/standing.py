@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fleet.alerts.causes import Text
 from fleet.alerts.models import Rule, Severity
-from fleet.alerts.rule_words import UNIT_WORDS, RuleWords, rule_words, threshold_words
+from fleet.alerts.rule_words import RuleWords, ThresholdWords, rule_words, threshold_words
 from fleet.alerts.rules import all_rules, rule_of
 from fleet.alerts.rules.base import RuleKind, Threshold
 from fleet.teams.models import Team
@@ -17,18 +16,15 @@ class Limit:
     """A threshold and its value; `is_own`: the team's, not the rule's."""
 
     threshold: Threshold
-    says: Text
+    words: ThresholdWords
     value: float
     is_own: bool
 
     @property
-    def unit(self) -> str:
-        return str(UNIT_WORDS.get(self.threshold.unit, self.threshold.unit))
-
-    @property
     def text(self) -> str:
-        """As in: hotter than 87 °C."""
-        return f"{self.says} {self.value:g} {self.unit}".strip()
+        """What follows "fires when": "a GPU is at 88 °C or above, or slows down for heat"."""
+        shown = int(self.value) if self.threshold.is_whole else f"{self.value:g}"
+        return str(self.words.says % {"value": shown})
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ RULE_EXAMPLE: dict[str, Any] = {
     "kind": "thermal",
     "cause": "gpu.throttled",
     "name": "Too hot",
-    "says": "A GPU slows down for heat, or is as hot as that.",
+    "says": "A GPU is hot, or its clocks are lowered for heat.",
     "enabled": True,
     "severity": "warning",
     "default_severity": "warning",
@@ -77,12 +77,12 @@ RULE_EXAMPLE: dict[str, Any] = {
     "thresholds": [
         {
             "name": "celsius",
-            "value": 87.0,
-            "default": 87.0,
+            "value": 88.0,
+            "default": 88.0,
             "low": 60.0,
             "high": 110.0,
             "unit": "celsius",
-            "says": "hotter than 87 °C",
+            "says": "a GPU is at 88 °C or above, or slows down for heat",
         }
     ],
     "changed_at": None,
@@ -130,4 +130,18 @@ DELIVERY_EXAMPLE: dict[str, Any] = {
     "error": "",
     "error_detail": "",
     "failure": "",
+}
+ANSWER_TIMES_EXAMPLE: dict[str, Any] = {
+    "since": "2026-10-31T08:00:00Z",
+    "until": "2026-11-30T08:00:00Z",
+    "results": [
+        {
+            "severity": "urgent",
+            "acknowledged": {"count": 12, "median_seconds": 420.0, "worst_seconds": 5400.0},
+            "resolved": {"count": 14, "median_seconds": 2460.0, "worst_seconds": 18000.0},
+            "by_itself": 3,
+            "snoozed": 4,
+            "came_back_worse": 1,
+        }
+    ],
 }

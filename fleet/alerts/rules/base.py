@@ -24,6 +24,11 @@ class Threshold:
     high: float
     unit: str
 
+    @property
+    def is_whole(self) -> bool:
+        """Of what is counted there are no halves."""
+        return self.unit == "count"
+
 
 @dataclass(frozen=True, slots=True)
 class RuleKind:

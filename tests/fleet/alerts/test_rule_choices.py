@@ -48,6 +48,7 @@ def test_another_team_keeps_its_own(rival, change):
         ({"thresholds": {"celsius": "nan"}}, "celsius"),
         ({"thresholds": {"celsius": "hot"}}, "celsius"),
         ({"thresholds": {"kelvin": 300}}, "kelvin"),
+        ({"kind": "poll_failing", "thresholds": {"failures": 2.5}}, "failures"),
         ({"severity": "bad"}, "severity"),
         ({"for_seconds": -1}, "for_seconds"),
         ({"for_seconds": 100_000}, "for_seconds"),
