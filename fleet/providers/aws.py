@@ -6,34 +6,41 @@ The endpoint can only be changed by the installation's operator: AWS_ENDPOINT_UR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import cache, cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
+from fleet.providers.aws_acts import launch, save_image, terminate
 from fleet.providers.aws_endings import ENDINGS, SEMANTICS
-from fleet.providers.aws_errors import lacks_permission, provider_errors
-from fleet.providers.aws_facts import Facts, instance_of
+from fleet.providers.aws_errors import provider_errors
+from fleet.providers.aws_facts import Prices, image_of
+from fleet.providers.aws_offers import offers_of
 from fleet.providers.aws_options import decimal, price_table, regions, required
+from fleet.providers.aws_reads import machine, machines, may, own_images
+from fleet.providers.aws_reports import notices_of, usage_of
 from fleet.providers.base import (
     AccountInfo,
     Capability,
+    CreateSpec,
     Ending,
     Field,
+    ImageState,
+    Notice,
+    Offer,
+    OfferQuery,
     ProviderImage,
     ProviderInstance,
+    ProviderUsage,
+    Ref,
     Scope,
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import ScopeMissing
+from fleet.providers.errors import Invalid, ScopeMissing
 from fleet.providers.registry import register
 
-T = TypeVar("T")
-# EC2's own limits: rows of a page, values of a filter.
-PAGE_SIZE = 1000
-FILTER_VALUES = 200
 # What reading needs, and the smallest question that asks for it; a key without the later ones leaves facts unknown.
 LISTS = "ec2:DescribeInstances"
 READS: Mapping[str, tuple[str, dict[str, Any], str]] = {
@@ -54,6 +61,16 @@ READS: Mapping[str, tuple[str, dict[str, Any], str]] = {
         {"InstanceTypes": ["m5.large"], "MaxResults": 5},
         gettext_noop("spot machines have no known price"),
     ),
+    "ec2:DescribeSpotInstanceRequests": (
+        "describe_spot_instance_requests",
+        {"MaxResults": 5},
+        gettext_noop("reclaims of spot machines are not announced"),
+    ),
+    "ec2:DescribeInstanceStatus": (
+        "describe_instance_status",
+        {"MaxResults": 5},
+        gettext_noop("maintenance is not announced"),
+    ),
 }
 
 
@@ -66,7 +83,11 @@ class Aws:
         Field(
             name="secret_access_key",
             label=gettext_noop("Secret access key"),
-            help_text=gettext_noop("of a user that may only read: ec2:Describe*"),
+            help_text=gettext_noop(
+                "of a user that may read: ec2:Describe*, cloudwatch:ListMetrics and GetMetricData; to rent, stop and end machines, "
+                "also ec2:RunInstances, CreateTags, ImportKeyPair, StartInstances, StopInstances, RebootInstances, "
+                "TerminateInstances, CancelSpotInstanceRequests and CreateImage"
+            ),
             secret=True,
         ),
         Field(
@@ -92,7 +113,7 @@ class Aws:
             required=False,
         ),
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE}
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS
@@ -101,8 +122,8 @@ class Aws:
         self._access_key_id = required(options, "access_key_id")
         self._secret_access_key = required(options, "secret_access_key")
         self._regions = regions(options["regions"])
-        self._prices = price_table(options["prices"])
-        self._storage_price = decimal("storage_price", options["storage_price"])
+        storage = decimal("storage_price", options["storage_price"])
+        self._prices = Prices(on_demand=price_table(options["prices"]), storage=storage)
 
     def verify(self) -> AccountInfo:
         with provider_errors():
@@ -119,14 +140,73 @@ class Aws:
     def instances(self) -> Iterator[ProviderInstance]:
         for region in self._regions:
             with provider_errors(region):
-                rows = self._read(region)
+                rows = machines(self._client("ec2", region), region, self._prices)
             yield from rows
+
+    def instance(self, ref: Ref) -> ProviderInstance | None:
+        with self._ec2(ref.region) as ec2:
+            return machine(ec2, ref.region, self._prices, ref.external_id)
+
+    def start(self, ref: Ref) -> None:
+        with self._ec2(ref.region) as ec2:
+            ec2.start_instances(InstanceIds=[ref.external_id])
+
+    def stop(self, ref: Ref) -> None:
+        with self._ec2(ref.region) as ec2:
+            ec2.stop_instances(InstanceIds=[ref.external_id])
+
+    def terminate(self, ref: Ref) -> None:
+        with self._ec2(ref.region) as ec2:
+            terminate(ec2, ref.external_id)
+
+    def reboot(self, ref: Ref) -> None:
+        with self._ec2(ref.region) as ec2:
+            ec2.reboot_instances(InstanceIds=[ref.external_id])
+
+    def create(self, spec: CreateSpec, token: str) -> Ref:
+        region = spec.region or self._regions[0]
+        with self._ec2(region) as ec2:
+            return Ref(launch(ec2, spec, token), region)
+
+    def offers(self, query: OfferQuery) -> Iterator[Offer]:
+        for region in self._regions:
+            if query.region in {"", region}:
+                with self._ec2(region) as ec2:
+                    found = list(offers_of(ec2, region, self._prices, query))
+                yield from found
 
     def images(self) -> Iterator[ProviderImage]:
         for region in self._regions:
-            with provider_errors(region):
-                rows = own_images(self._client("ec2", region))
-            yield from (image_of(row, region) for row in rows)
+            with self._ec2(region) as ec2:
+                rows = own_images(ec2)
+                yield from [image_of(row, region) for row in rows]
+
+    def save_image(self, ref: Ref, name: str) -> ProviderImage:
+        with self._ec2(ref.region) as ec2:
+            image_id = save_image(ec2, ref.external_id, name)
+        return ProviderImage(image_id, name, region=ref.region, state=ImageState.PENDING)
+
+    def notices(self) -> Iterator[Notice]:
+        for region in self._regions:
+            with self._ec2(region) as ec2:
+                found = list(notices_of(ec2, region))
+            yield from found
+
+    def metrics(self, refs: Sequence[Ref]) -> Iterator[ProviderUsage]:
+        for region in self._regions:
+            ids = [ref.external_id for ref in refs if ref.region == region]
+            if ids:
+                with provider_errors(region):
+                    found = list(usage_of(self._client("cloudwatch", region), region, ids, datetime.now(UTC)))
+                yield from found
+
+    @contextmanager
+    def _ec2(self, region: str) -> Iterator[Any]:
+        """A client whose errors are ours. Only for the account's own regions: elsewhere, nobody would see what was made."""
+        if region not in self._regions:
+            raise Invalid(f"The region {region!r} is not among those of this account: {', '.join(self._regions)}.")
+        with provider_errors(region):
+            yield self._client("ec2", region)
 
     @cached_property
     def _session(self) -> Any:
@@ -143,22 +223,6 @@ class Aws:
         patience = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2, "mode": "standard"})
         return self._session.client(service, region_name=region, config=patience)
 
-    def _read(self, region: str) -> list[ProviderInstance]:
-        """Every machine of a region, and the facts that only other calls tell."""
-        ec2 = self._client("ec2", region)
-        rows = [row for group in every(ec2, "describe_instances", "Reservations") for row in group["Instances"]]
-        if not rows:
-            return []
-        facts = Facts(
-            types=optional(lambda: instance_types(ec2, rows), {}),
-            volume_gb=optional(lambda: volume_sizes(ec2, rows), {}),
-            image_names=optional(lambda: image_names(ec2, rows), {}),
-            spot_prices=optional(lambda: spot_prices(ec2, rows), {}),
-            prices=self._prices,
-            storage_price=self._storage_price,
-        )
-        return [instance_of(row, region, facts) for row in rows]
-
 
 @cache
 def descriptions() -> Any:
@@ -166,101 +230,3 @@ def descriptions() -> Any:
     import botocore.loaders
 
     return botocore.loaders.create_loader()
-
-
-def every(ec2: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
-    """All rows of all pages."""
-    paginator = ec2.get_paginator(operation)
-    for page in paginator.paginate(PaginationConfig={"PageSize": PAGE_SIZE}, **arguments):
-        yield from page[key]
-
-
-def every_with(ec2: Any, operation: str, key: str, name: str, values: set[str]) -> Iterator[dict[str, Any]]:
-    """Like `every`, of the rows whose `name` is among `values`. A filter, unlike a list of ids, tolerates what is gone."""
-    ordered = sorted(values)
-    for start in range(0, len(ordered), FILTER_VALUES):
-        chunk = {"Name": name, "Values": ordered[start : start + FILTER_VALUES]}
-        size = {} if operation != "describe_instance_types" else {"PageSize": 100}
-        paginator = ec2.get_paginator(operation)
-        for page in paginator.paginate(Filters=[chunk], PaginationConfig=size):
-            yield from page[key]
-
-
-def instance_types(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    names = {row["InstanceType"] for row in rows}
-    found = every_with(ec2, "describe_instance_types", "InstanceTypes", "instance-type", names)
-    return {row["InstanceType"]: row for row in found}
-
-
-def volume_sizes(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, int]:
-    """GB of all volumes attached to a machine, by its id."""
-    ids = {row["InstanceId"] for row in rows}
-    sizes = dict.fromkeys(ids, 0)
-    for volume in every_with(ec2, "describe_volumes", "Volumes", "attachment.instance-id", ids):
-        for attachment in volume["Attachments"]:
-            if attachment["InstanceId"] in ids:
-                sizes[attachment["InstanceId"]] += volume["Size"]
-    return sizes
-
-
-def own_images(ec2: Any) -> list[dict[str, Any]]:
-    return list(every(ec2, "describe_images", "Images", Owners=["self"]))
-
-
-def image_names(ec2: Any, rows: list[dict[str, Any]]) -> dict[str, str]:
-    ids = {row["ImageId"] for row in rows if row.get("ImageId")}
-    found = every_with(ec2, "describe_images", "Images", "image-id", ids)
-    return {row["ImageId"]: row.get("Name", "") for row in found}
-
-
-def spot_prices(ec2: Any, rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], Decimal]:
-    """The price in force, by (type, zone, product). Nothing is asked when no machine is on spot."""
-    types = sorted({row["InstanceType"] for row in rows if row.get("InstanceLifecycle") == "spot"})
-    if not types:
-        return {}
-    # A history that starts now begins with the price in force.
-    history = every(
-        ec2, "describe_spot_price_history", "SpotPriceHistory", InstanceTypes=types, StartTime=datetime.now(UTC)
-    )
-    newest: dict[tuple[str, str, str], tuple[datetime, Decimal]] = {}
-    for row in history:
-        product = row["ProductDescription"].removesuffix(" (Amazon VPC)")
-        key, price = (
-            (row["InstanceType"], row["AvailabilityZone"], product),
-            (row["Timestamp"], Decimal(row["SpotPrice"])),
-        )
-        newest[key] = max(newest.get(key, price), price)
-    return {key: price for key, (_, price) in newest.items()}
-
-
-def image_of(row: dict[str, Any], region: str) -> ProviderImage:
-    created = row.get("CreationDate")
-    return ProviderImage(
-        row["ImageId"], row.get("Name", ""), datetime.fromisoformat(created) if created else None, region
-    )
-
-
-def optional(read: Callable[[], T], without: T) -> T:
-    """`without` when the key may not read it: the facts stay unknown, and `verify` says which permission would tell them."""
-    from botocore.exceptions import ClientError
-
-    try:
-        return read()
-    except ClientError as error:
-        if lacks_permission(error):
-            return without
-        raise
-
-
-def may(ec2: Any, method: str, arguments: dict[str, Any]) -> bool:
-    """Whether the key may make a call. A dry run answers with an error either way; DryRunOperation means yes."""
-    from botocore.exceptions import ClientError
-
-    try:
-        getattr(ec2, method)(DryRun=True, **arguments)
-    except ClientError as error:
-        if lacks_permission(error):
-            return False
-        if error.response["Error"]["Code"] != "DryRunOperation":
-            raise
-    return True

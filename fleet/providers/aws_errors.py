@@ -22,6 +22,7 @@ from fleet.providers.errors import (
 if TYPE_CHECKING:
     from botocore.exceptions import ClientError
 
+NO_INSTANCE = "InvalidInstanceID.NotFound"
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 CODES: Mapping[str, type[ProviderError]] = {
     "AuthFailure": AuthFailed,
@@ -39,6 +40,9 @@ CODES: Mapping[str, type[ProviderError]] = {
     "AccessDeniedException": ScopeMissing,
     "IncorrectInstanceState": WrongState,
     "IncorrectState": WrongState,
+    "IncorrectSpotRequestState": WrongState,
+    "OperationNotPermitted": WrongState,
+    "UnsupportedOperation": WrongState,
     "InsufficientInstanceCapacity": NoCapacity,
     "InsufficientHostCapacity": NoCapacity,
     "SpotMaxPriceTooLow": NoCapacity,
@@ -55,12 +59,14 @@ CODES: Mapping[str, type[ProviderError]] = {
 @contextmanager
 def provider_errors(region: str = "") -> Iterator[None]:
     """Turns what botocore raises into ours; `region` stands before the text."""
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
     try:
         yield
     except ClientError as error:
         raise of_answer(error, region) from None
+    except ParamValidationError as error:
+        raise Invalid(where(region, " ".join(str(error).split()))) from None
     except BotoCoreError as error:
         # Their texts name the endpoint and nothing of the request.
         raise Unavailable(where(region, str(error))) from None

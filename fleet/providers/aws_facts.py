@@ -9,7 +9,19 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from fleet.providers.base import Billing, InstanceState, Market, Money, ProviderInstance, Ref, Ssh, Tenancy
+from fleet.providers.base import (
+    Billing,
+    Capability,
+    ImageState,
+    InstanceState,
+    Market,
+    Money,
+    ProviderImage,
+    ProviderInstance,
+    Ref,
+    Ssh,
+    Tenancy,
+)
 from fleet.providers.gpus import canonical
 
 STATES: Mapping[str, InstanceState] = {
@@ -50,6 +62,39 @@ TRANSITION_TIME = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:GMT|UTC)\)"
 HOURS_PER_MONTH = Decimal(730)
 
 
+# What EC2 accepts in a state; a stop of one-time spot and of machines without a root volume is left out.
+ACTIONS: Mapping[str, frozenset[Capability]] = {
+    "pending": frozenset({Capability.TERMINATE}),
+    "running": frozenset({Capability.STOP, Capability.TERMINATE, Capability.REBOOT, Capability.SAVE_IMAGE}),
+    "stopping": frozenset({Capability.TERMINATE}),
+    "stopped": frozenset({Capability.START, Capability.TERMINATE, Capability.SAVE_IMAGE}),
+    "shutting-down": frozenset(),
+    "terminated": frozenset(),
+}
+IMAGE_STATES: Mapping[str, ImageState] = {
+    "available": ImageState.READY,
+    "disabled": ImageState.FAILED,
+    "pending": ImageState.PENDING,
+    "transient": ImageState.PENDING,
+    "failed": ImageState.FAILED,
+    "error": ImageState.FAILED,
+    "invalid": ImageState.FAILED,
+    "deregistered": ImageState.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What the account's admin typed: on demand by "type" or "region/type", and EBS for a GB a month."""
+
+    on_demand: Mapping[str, Decimal]
+    storage: Decimal | None
+
+    def of(self, kind: str, region: str) -> Money | None:
+        amount = self.on_demand.get(f"{region}/{kind}", self.on_demand.get(kind))
+        return None if amount is None else Money(amount, currency_of(region))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What other calls told of a region's machines. An empty mapping: not known."""
@@ -58,8 +103,8 @@ class Facts:
     volume_gb: Mapping[str, int]
     image_names: Mapping[str, str]
     spot_prices: Mapping[tuple[str, str, str], Decimal]
-    prices: Mapping[str, Decimal]
-    storage_price: Decimal | None
+    spot_requests: Mapping[str, str]
+    prices: Prices
 
 
 def instance_of(row: dict[str, Any], region: str, facts: Facts) -> ProviderInstance:
@@ -91,7 +136,12 @@ def instance_of(row: dict[str, Any], region: str, facts: Facts) -> ProviderInsta
         started_at=row.get("LaunchTime"),
         stopped_at=stopped_at(row),
         labels=tags,
-        extra={"zone": row["Placement"].get("AvailabilityZone", ""), "platform": platform_of(row)},
+        actions=actions_of(row, facts),
+        extra={
+            "zone": row["Placement"].get("AvailabilityZone", ""),
+            "platform": platform_of(row),
+            "client_token": row.get("ClientToken", ""),
+        },
     )
 
 
@@ -126,31 +176,49 @@ def gpus_of(kind: str, size: dict[str, Any] | None) -> dict[str, Any]:
         return {"gpu_count": 0}
     first = gpus[0]
     memory_mib = first.get("MemoryInfo", {}).get("SizeInMiB")
-    form = next((form for family, form in FORMS if kind.startswith(family)), "")
     return {
         "gpu_raw": first["Name"],
-        "gpu_model": canonical(first["Name"], memory_mib=memory_mib, form=form),
+        "gpu_model": canonical(first["Name"], memory_mib=memory_mib, form=form_of(kind)),
         # A fraction of a GPU has Count 0 and one logical GPU.
         "gpu_count": sum(gpu.get("LogicalGpuCount") or gpu.get("Count", 0) for gpu in gpus),
         "gpu_memory_mib": memory_mib,
     }
 
 
+def form_of(kind: str) -> str:
+    return next((form for family, form in FORMS if kind.startswith(family)), "")
+
+
 def rate_of(row: dict[str, Any], region: str, market: Market, facts: Facts) -> Money | None:
     """Spot as read, on demand as typed, all else unknown: who reserved or bought ahead pays what no call tells."""
     kind, placement = row["InstanceType"], row["Placement"]
-    amount = None
     if market is Market.SPOT:
         amount = facts.spot_prices.get((kind, placement.get("AvailabilityZone", ""), platform_of(row)))
-    elif market is Market.ON_DEMAND and placement.get("Tenancy") != "host":
-        amount = facts.prices.get(f"{region}/{kind}", facts.prices.get(kind))
-    return None if amount is None else Money(amount, currency_of(region))
+        return None if amount is None else Money(amount, currency_of(region))
+    if market is Market.ON_DEMAND and placement.get("Tenancy") != "host":
+        return facts.prices.of(kind, region)
+    return None
 
 
 def storage_rate_of(region: str, disk_gb: int | None, facts: Facts) -> Money | None:
-    if disk_gb is None or facts.storage_price is None:
+    if disk_gb is None or facts.prices.storage is None:
         return None
-    return Money(disk_gb * facts.storage_price / HOURS_PER_MONTH, currency_of(region))
+    return Money(disk_gb * facts.prices.storage / HOURS_PER_MONTH, currency_of(region))
+
+
+def actions_of(row: dict[str, Any], facts: Facts) -> frozenset[Capability] | None:
+    """None: EC2 did not say enough to know, a state or a kind of spot request that is new."""
+    actions = ACTIONS.get(row["State"]["Name"])
+    if actions is None:
+        return None
+    if row.get("RootDeviceType") == "instance-store":
+        return actions - {Capability.STOP}
+    if market_of(row) is not Market.SPOT:
+        return actions
+    request = facts.spot_requests.get(row.get("SpotInstanceRequestId", ""))
+    if request == "one-time":
+        return actions - {Capability.STOP, Capability.START}
+    return actions if request == "persistent" else None
 
 
 def currency_of(region: str) -> str:
@@ -180,3 +248,16 @@ def created_at(row: dict[str, Any]) -> datetime | None:
 def stopped_at(row: dict[str, Any]) -> datetime | None:
     found = TRANSITION_TIME.search(row.get("StateTransitionReason", ""))
     return datetime.fromisoformat(found[1]).replace(tzinfo=UTC) if found else None
+
+
+def image_of(row: dict[str, Any], region: str) -> ProviderImage:
+    created = row.get("CreationDate")
+    sizes = [disk["Ebs"].get("VolumeSize") for disk in row.get("BlockDeviceMappings", ()) if "Ebs" in disk]
+    return ProviderImage(
+        row["ImageId"],
+        row.get("Name", ""),
+        datetime.fromisoformat(created) if created else None,
+        region,
+        IMAGE_STATES.get(row.get("State", ""), ImageState.UNKNOWN),
+        Decimal(sum(sizes)) if sizes and None not in sizes else None,
+    )

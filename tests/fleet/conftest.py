@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from botocore.stub import Stubber
 
 from fleet.providers.aws import Aws
 from tests.fleet.moto_peer import moto_server, reset
@@ -69,3 +70,17 @@ def rent(ec2):
         return [row["InstanceId"] for row in answer["Instances"]]
 
     return run
+
+
+@pytest.fixture
+def stub(make_aws, monkeypatch):
+    """An adapter of one region, and the stubs by service: its clients answer what the test says and nothing else."""
+    adapter = make_aws(regions="us-east-1")
+    stubs = {}
+    for service in ("ec2", "sts", "cloudwatch"):
+        stubs[service] = Stubber(adapter._client(service, "us-east-1"))
+        stubs[service].activate()
+    monkeypatch.setattr(adapter, "_client", lambda service, region: stubs[service].client)
+    yield adapter, stubs
+    for each in stubs.values():
+        each.assert_no_pending_responses()

@@ -5,25 +5,11 @@ from __future__ import annotations
 import traceback
 
 import pytest
-from botocore.stub import Stubber
 
 from fleet.inventory.listing import Listing, read_listing
 from fleet.providers.aws_errors import provider_errors
 from fleet.providers.errors import InvalidOption, ProviderError, RateLimited
 from tests.fleet.conftest import AWS_OPTIONS
-
-
-@pytest.fixture
-def stub(make_aws, monkeypatch):
-    """An adapter of one region whose EC2 and STS answer what the test says."""
-    adapter = make_aws(regions="us-east-1")
-    stubs = {}
-    for service in ("ec2", "sts"):
-        client = adapter._client(service, "us-east-1")
-        stubs[service] = Stubber(client)
-        stubs[service].activate()
-    monkeypatch.setattr(adapter, "_client", lambda service, region: stubs[service].client)
-    return adapter, stubs
 
 
 @pytest.mark.parametrize(
@@ -110,6 +96,8 @@ def test_verify_says_which_permissions_are_missing(stub):
         ("describe_volumes", "UnauthorizedOperation"),
         ("describe_images", "DryRunOperation"),
         ("describe_spot_price_history", "UnauthorizedOperation"),
+        ("describe_spot_instance_requests", "DryRunOperation"),
+        ("describe_instance_status", "DryRunOperation"),
     ):
         stubs["ec2"].add_client_error(operation, code, "dry", 412)
     assert adapter.verify().lacks == ("ec2:DescribeVolumes", "ec2:DescribeSpotPriceHistory")

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from fleet.providers import aws
+from fleet.providers import aws_reads
 from fleet.providers.base import Billing, InstanceState, Market, Money, Tenancy
 from fleet.providers.errors import ProviderError
 from tests.fleet.conftest import AMI, P4D
@@ -42,7 +42,7 @@ def test_every_region_is_read(rent, make_aws):
 
 
 def test_all_pages_are_read(rent, make_aws, monkeypatch):
-    monkeypatch.setattr(aws, "PAGE_SIZE", 5)
+    monkeypatch.setattr(aws_reads, "PAGE_SIZE", 5)
     for _ in range(7):
         rent("us-east-1", count=2)
     assert len(list(make_aws().instances())) == 14

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
-from fleet.providers.aws_facts import Facts, instance_of
-from fleet.providers.base import Billing, InstanceState, Market, Money, Tenancy
+from fleet.providers.aws_facts import Facts, Prices, image_of, instance_of
+from fleet.providers.base import Billing, Capability, ImageState, InstanceState, Market, Money, Tenancy
 
-NOTHING = Facts(types={}, volume_gb={}, image_names={}, spot_prices={}, prices={}, storage_price=None)
+NO_PRICES = Prices(on_demand={}, storage=None)
+NOTHING = Facts(types={}, volume_gb={}, image_names={}, spot_prices={}, spot_requests={}, prices=NO_PRICES)
 SLICE = {
     "VCpuInfo": {"DefaultVCpus": 4},
     "MemoryInfo": {"SizeInMiB": 8192},
@@ -96,16 +98,12 @@ def test_tenancies(raw, tenancy):
 
 def test_bare_metal_is_a_whole_host():
     metal = {**SLICE, "BareMetal": True}
-    facts = Facts(
-        types={"p4d.24xlarge": metal}, volume_gb={}, image_names={}, spot_prices={}, prices={}, storage_price=None
-    )
+    facts = replace(NOTHING, types={"p4d.24xlarge": metal})
     assert made(facts).tenancy is Tenancy.DEDICATED_HOST
 
 
 def test_an_eighth_of_a_gpu_is_a_fraction():
-    facts = Facts(
-        types={"p4d.24xlarge": SLICE}, volume_gb={}, image_names={}, spot_prices={}, prices={}, storage_price=None
-    )
+    facts = replace(NOTHING, types={"p4d.24xlarge": SLICE})
     machine = made(facts)
     assert (machine.tenancy, machine.gpu_count, machine.gpu_memory_mib) == (Tenancy.FRACTION, 1, 2861)
 
@@ -117,14 +115,7 @@ def test_what_no_call_told_is_unknown_and_not_zero():
 
 
 def test_what_was_reserved_or_bought_ahead_has_no_known_price():
-    facts = Facts(
-        types={},
-        volume_gb={},
-        image_names={},
-        spot_prices={},
-        prices={"p4d.24xlarge": Decimal(22)},
-        storage_price=None,
-    )
+    facts = replace(NOTHING, prices=replace(NO_PRICES, on_demand={"p4d.24xlarge": Decimal(22)}))
     assert made(facts).rate == Money(Decimal(22), "USD")
     assert made(facts, InstanceLifecycle="capacity-block").rate is None
     assert made(facts, Placement={"Tenancy": "host"}).rate is None
@@ -133,3 +124,41 @@ def test_what_was_reserved_or_bought_ahead_has_no_known_price():
 def test_the_moment_of_a_stop_is_read_from_its_reason():
     machine = made(state="stopped", StateTransitionReason="User initiated (2026-11-30 06:41:14 GMT)")
     assert machine.stopped_at == datetime(2026, 11, 30, 6, 41, 14, tzinfo=UTC)
+
+
+RUNNING = {Capability.STOP, Capability.TERMINATE, Capability.REBOOT, Capability.SAVE_IMAGE}
+
+
+@pytest.mark.parametrize(
+    ("requests", "actions"),
+    [
+        ({"sir-1": "one-time"}, RUNNING - {Capability.STOP}),
+        ({"sir-1": "persistent"}, RUNNING),
+        ({"sir-1": "a-word-of-2028"}, None),
+        ({}, None),
+    ],
+)
+def test_a_one_time_spot_machine_cannot_be_stopped(requests, actions):
+    facts = replace(NOTHING, spot_requests=requests)
+    assert made(facts, InstanceLifecycle="spot", SpotInstanceRequestId="sir-1").actions == actions
+
+
+def test_a_machine_without_a_root_volume_cannot_be_stopped():
+    assert made(RootDeviceType="instance-store").actions == RUNNING - {Capability.STOP}
+
+
+def test_what_a_new_state_accepts_is_unknown():
+    assert made(state="hibernating-since-2027").actions is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "state"),
+    [
+        ("available", ImageState.READY),
+        ("pending", ImageState.PENDING),
+        ("failed", ImageState.FAILED),
+        ("a-word-of-2028", ImageState.UNKNOWN),
+    ],
+)
+def test_images(raw, state):
+    assert image_of({"ImageId": "ami-1", "State": raw}, "us-east-1").state is state
