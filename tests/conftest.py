@@ -21,10 +21,10 @@ def cheap_passwords():
         yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def compiled_translations():
-    """Compiled files are not in the repository; without them every page is English."""
-    call_command("messages", only_compile=True, verbosity=0)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compiled translations are not in the repository; without them every page is English. Workers find what their controller compiled."""
+    if not hasattr(session.config, "workerinput"):
+        call_command("messages", only_compile=True, verbosity=0)
 
 
 @pytest.fixture(autouse=True)
