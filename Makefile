@@ -4,13 +4,17 @@ VENV := .venv
 LAUNCHERS := .venv-launchers
 BIN := $(VENV)/bin
 
-.PHONY: run test lint bench venv launchers lock messages password screenshots
+.PHONY: run test test-providers lint bench venv launchers lock messages password screenshots
 
 run: $(VENV)/.runtime
 	@exec $(BIN)/python manage.py up
 
 test: $(VENV)/.development
 	$(BIN)/python -m pytest
+
+# Every provider's adapter against its contract; each is named at the end.
+test-providers: $(VENV)/.development
+	$(BIN)/python -m pytest tests/fleet/providers
 
 lint: $(VENV)/.development
 	$(BIN)/ruff format --check .

@@ -7,9 +7,11 @@ Where an installation's operator points an adapter elsewhere, it is by environme
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
 
 import httpx
@@ -44,8 +46,15 @@ ERRORS: Mapping[int, type[ProviderError]] = {
     410: NotFound,
     422: Invalid,
 }
+GONE = {404, 410}
 # A gateway's word that the API behind it did not get the request, or was not up.
 TRIED_AGAIN = {502, 503, 504}
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """The authorities that vouch for providers, read once a process: that takes longer than most calls."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def endpoint(kind: str, default: str) -> str:
@@ -97,7 +106,9 @@ class JsonApi:
         try:
             # A proxy of the surroundings must not see the key, and a redirect must not carry it elsewhere.
             with (
-                httpx.Client(timeout=timeout, trust_env=False, follow_redirects=False, **self._arguments) as client,
+                httpx.Client(
+                    timeout=timeout, trust_env=False, follow_redirects=False, verify=trusted(), **self._arguments
+                ) as client,
                 client.stream(method, path, json=json, params=query, headers=headers) as response,
             ):
                 body = self._body(response)
@@ -129,7 +140,9 @@ class JsonApi:
         detail = self._clean(message or code) or f"{self._label} answered {status}."
         if status == 429:
             return RateLimited(detail, retry_after(response.headers.get("Retry-After", "")))
-        kind = self._kinds.get(code) or ERRORS.get(status)
+        # "It does not exist" is believed of the API alone: a gateway's 404 would end machines that run.
+        known = None if status in GONE and not code else ERRORS.get(status)
+        kind = self._kinds.get(code) or known
         if kind:
             return kind(detail)
         silent = SilentError if status in TRIED_AGAIN else Unavailable

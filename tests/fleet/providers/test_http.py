@@ -138,6 +138,15 @@ def test_a_body_that_is_not_the_apis_own_is_no_crash(peer, body):
     assert caught.value.retry_after == 7
 
 
+@pytest.mark.parametrize("body", [b"<html>404 page not found</html>", b"", b'{"message": "no Route matched"}'])
+@pytest.mark.parametrize("status", [404, 410])
+def test_only_the_api_itself_can_say_that_something_does_not_exist(peer, status, body):
+    """A gateway's 404 must not end machines that run."""
+    peer.answers = [(status, {}, body)]
+    with pytest.raises(Unavailable):
+        api(peer).get("pods/1")
+
+
 def test_html_instead_of_json_is_unavailable(peer):
     peer.answers = [(200, {"Content-Type": "text/html"}, b"<html>maintenance</html>")]
     with pytest.raises(Unavailable, match="not JSON"):

@@ -1,0 +1,138 @@
+"""Renting: the offer that was chosen, once, and found again whatever happened to the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from fleet.providers.base import Capability, Market, OfferQuery, ProviderInstance
+from fleet.providers.errors import Invalid, NoCapacity, PartialCreate, ProviderError, Unavailable
+from fleet.providers.gpus import canonical
+from tests.fleet.providers.contract.cast import each
+
+CREATE, LIST, OFFERS = Capability.CREATE, Capability.LIST, Capability.OFFERS
+TOKEN = "rr-0123456789abcdef"
+
+
+def with_token(adapter) -> list[ProviderInstance]:
+    """Machines in which the token can be seen."""
+    machines = adapter.instances()
+    return [
+        machine
+        for machine in machines
+        if TOKEN in machine.name
+        or TOKEN in " ".join(machine.labels.values())
+        or machine.extra.get("client_token") == TOKEN
+    ]
+
+
+@each(CREATE)
+def test_an_order_is_carried_out_and_found_by_its_token(adapter, fake):
+    fake.seed(2)
+    ref = adapter.create(fake.order(), TOKEN)
+    fake.settle()
+    assert [machine.ref for machine in with_token(adapter)] == [ref]
+
+
+@each(CREATE)
+def test_what_was_ordered_is_what_was_made(adapter, fake):
+    ref = adapter.create(fake.order(), TOKEN)
+    fake.settle()
+    (machine,) = adapter.instances()
+    known = fake.known_offer
+    assert machine.ref == ref
+    assert (machine.gpu_model, machine.gpu_count) == (known.gpu_model, known.gpu_count)
+
+
+@each(CREATE)
+def test_an_order_whose_answer_was_lost_is_found_by_its_token(adapter, fake):
+    fake.lose_answer(on="create")
+    with pytest.raises(Unavailable):
+        adapter.create(fake.order(), TOKEN)
+    fake.settle()
+    assert len(with_token(adapter)) == 1
+    assert len(fake.asked("create")) == 1
+
+
+@each(CREATE)
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_an_order_is_never_sent_twice(adapter, fake, status):
+    fake.refuse(status, on="create")
+    with pytest.raises(ProviderError):
+        adapter.create(fake.order(), TOKEN)
+    assert len(fake.asked("create")) == 1
+    assert fake.machines == {}
+
+
+@each(CREATE)
+def test_a_sold_out_offer_is_want_of_capacity(adapter, fake):
+    fake.sell_out()
+    with pytest.raises(NoCapacity):
+        adapter.create(fake.order(), TOKEN)
+    assert fake.machines == {}
+
+
+@each(CREATE, when=lambda fake: fake.answers_partially)
+def test_an_error_that_names_a_machine_keeps_it(adapter, fake):
+    fake.make_partially()
+    with pytest.raises(PartialCreate) as partial:
+        adapter.create(fake.order(), TOKEN)
+    assert partial.value.ref.external_id in fake.machines
+
+
+@each(CREATE)
+def test_an_offer_that_does_not_exist_is_refused(adapter, fake):
+    with pytest.raises(ProviderError):
+        adapter.create(replace(fake.order(), offer_id="no-such-offer"), TOKEN)
+    assert fake.machines == {}
+
+
+@each(CREATE)
+def test_no_field_of_the_order_is_dropped_without_a_word(adapter, fake):
+    """A key, a script and labels are carried to the provider, or the order is refused; the script in whatever packing."""
+    order = replace(fake.order(), ssh_public_key="ssh-ed25519 AAAAC3Nza alice", user_data="#!/bin/sh\necho hello\n")
+    try:
+        adapter.create(order, TOKEN)
+    except Invalid:
+        assert fake.machines == {}
+        return
+    sent = " ".join(request.body.decode() for name, request in fake.requests if request.method != "GET")
+    assert "AAAAC3Nza" in sent
+    assert any(form in sent for form in ("echo hello", "ZWNobyBoZWxsbw", "IyEvYmluL3NoCmVjaG8gaGVsbG8K"))
+
+
+@each(OFFERS)
+def test_an_offers_price_is_for_the_whole_machine(adapter, fake):
+    known = fake.known_offer
+    offers = {offer.external_id: offer for offer in adapter.offers(OfferQuery())}
+    offer = offers[known.external_id]
+    assert (offer.gpu_model, offer.gpu_count, offer.price) == (known.gpu_model, known.gpu_count, known.price)
+
+
+@each(OFFERS)
+def test_offers_are_told_apart_and_in_our_words(adapter, fake):
+    offers = list(adapter.offers(OfferQuery()))
+    names = [(offer.external_id, offer.region, offer.market) for offer in offers]
+    assert len(set(names)) == len(names)
+    for offer in offers:
+        assert offer.price is None or (isinstance(offer.price.amount, Decimal) and offer.price.amount > 0)
+        assert offer.gpu_model == canonical(offer.gpu_model) or offer.gpu_raw
+        assert offer.gpu_count is None or offer.gpu_count >= 0
+        assert isinstance(offer.market, Market)
+
+
+@each(OFFERS)
+def test_a_narrower_question_keeps_what_fits_it(adapter, fake):
+    known = fake.known_offer
+    query = OfferQuery(gpu_model=known.gpu_model, gpu_count=known.gpu_count)
+    assert known.external_id in {offer.external_id for offer in adapter.offers(query)}
+
+
+@each(OFFERS)
+@pytest.mark.parametrize("politely", [False, True], ids=["line breaks", "half a body"])
+def test_offers_that_break_off_raise(adapter, fake, politely):
+    fake.cut_listing("offers", politely=politely)
+    with pytest.raises(Unavailable):
+        list(adapter.offers(OfferQuery()))
