@@ -16,10 +16,12 @@ from typing import Any
 
 import httpx
 
+from fleet.providers.base import Ref
 from fleet.providers.errors import (
     AuthFailed,
     Invalid,
     NotFound,
+    PartialCreate,
     ProviderError,
     QuotaOrFunds,
     RateLimited,
@@ -62,7 +64,9 @@ def endpoint(kind: str, default: str) -> str:
 
 
 class JsonApi:
-    """`label` begins error texts; `secrets` never stand in them; `problem` reads a refusal's body; `kinds` maps its codes to errors."""
+    """`label` begins error texts; `secrets` never stand in them; `problem` reads a refusal's body; `kinds` maps its codes to errors;
+    `made` finds the machine that a refusal names although it refuses.
+    """
 
     def __init__(
         self,
@@ -74,9 +78,11 @@ class JsonApi:
         secrets: Iterable[str] = (),
         problem: Callable[[JSON], Problem] | None = None,
         kinds: Mapping[str, type[ProviderError]] | None = None,
+        made: Callable[[JSON], Ref | None] | None = None,
     ) -> None:
         self._label, self._secrets = label, tuple(secrets)
         self._problem, self._kinds = problem or plain_problem, kinds or {}
+        self._made = made or nothing_made
         self._arguments: dict[str, Any] = {"base_url": base_url, "headers": dict(headers or {}), "auth": auth}
 
     def __repr__(self) -> str:
@@ -118,6 +124,11 @@ class JsonApi:
             return self._decoded(response, body)
         raise self._refusal(response, body)
 
+    def refusal(self, answer: JSON) -> ProviderError:
+        """What the API refuses with a status of success."""
+        response = httpx.Response(422, json=answer)
+        return self._refusal(response, response.content)
+
     def _body(self, response: httpx.Response) -> bytes:
         body = bytearray()
         for chunk in response.iter_bytes():
@@ -135,9 +146,11 @@ class JsonApi:
             raise Unavailable(f"{self._label}'s answer is not JSON.") from None
 
     def _refusal(self, response: httpx.Response, body: bytes) -> ProviderError:
-        code, message = self._read_problem(body)
+        code, message, ref = self._read_problem(body)
         status = response.status_code
         detail = self._clean(message or code) or f"{self._label} answered {status}."
+        if ref is not None:
+            return PartialCreate(detail, ref)
         if status == 429:
             return RateLimited(detail, retry_after(response.headers.get("Retry-After", "")))
         # "It does not exist" is believed of the API alone: a gateway's 404 would end machines that run.
@@ -148,15 +161,20 @@ class JsonApi:
         silent = SilentError if status in TRIED_AGAIN else Unavailable
         return silent(f"{self._label} answered {status}. {self._clean(message)}".rstrip())
 
-    def _read_problem(self, body: bytes) -> Problem:
+    def _read_problem(self, body: bytes) -> tuple[str, str, Ref | None]:
         """Empty where the body is not the provider's own: a gateway's HTML, plain text."""
         try:
-            return self._problem(httpx.Response(200, content=body).json())
+            content = httpx.Response(200, content=body).json()
+            return *self._problem(content), self._made(content)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-            return "", ""
+            return "", "", None
 
     def _clean(self, text: str) -> str:
         return cut(redact(text, self._secrets), DETAIL_CHARS)
+
+
+def nothing_made(_: JSON) -> Ref | None:
+    return None
 
 
 class SilentError(Unavailable):

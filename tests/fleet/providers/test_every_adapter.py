@@ -22,7 +22,20 @@ from fleet.providers.registry import adapters, register
 
 ADAPTERS = list(adapters().values())
 READERS = [adapter for adapter in ADAPTERS if Capability.LIST in adapter.capabilities]
-SEAM = {"base", "endings", "errors", "gpus", "http", "offers", "redact", "registry", "reports", "rows", "values"}
+SEAM = {
+    "base",
+    "endings",
+    "errors",
+    "gpus",
+    "http",
+    "offers",
+    "pace",
+    "redact",
+    "registry",
+    "reports",
+    "rows",
+    "values",
+}
 
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.kind)
 

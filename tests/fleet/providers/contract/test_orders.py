@@ -106,8 +106,8 @@ def test_no_field_of_the_order_is_dropped_without_a_word(adapter, fake):
 @each(OFFERS)
 def test_an_offers_price_is_for_the_whole_machine(adapter, fake):
     known = fake.known_offer
-    offers = {offer.external_id: offer for offer in adapter.offers(OfferQuery())}
-    offer = offers[known.external_id]
+    offers = {(offer.external_id, offer.market): offer for offer in adapter.offers(OfferQuery())}
+    offer = offers[known.external_id, known.market]
     assert (offer.gpu_model, offer.gpu_count, offer.price) == (known.gpu_model, known.gpu_count, known.price)
 
 

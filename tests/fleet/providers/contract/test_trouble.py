@@ -116,7 +116,8 @@ def test_json_that_is_not_the_apis_is_an_error_and_no_empty_listing(adapter, fak
 
 
 @each(LIST)
-def test_an_answer_that_never_comes_is_unavailable(adapter, fake):
+def test_an_answer_that_never_comes_is_unavailable(adapter, fake, monkeypatch):
+    fake.lose_patience(monkeypatch)
     fake.hang()
     with pytest.raises(Unavailable):
         list(adapter.instances())

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import pytest
 
 from fleet.providers import http
-from fleet.providers.base import Billing, CreateSpec, InstanceState, Money, Ref
-from tests.fleet.providers.fakes.description import Description, Drift, load
+from fleet.providers.base import Billing, CreateSpec, InstanceState, Market, Money, Ref
+from tests.fleet.providers.fakes.description import Drift, load
 from tests.fleet.providers.fakes.routes import Route, routes_of
 from tests.fleet.providers.fakes.server import Answer, Loopback, Request
 from tests.fleet.providers.fakes.troubles import Trouble, cut, halve
@@ -46,11 +46,14 @@ class KnownOffer:
     gpu_model: str
     gpu_count: int
     price: Money | None
+    market: Market = Market.ON_DEMAND
 
 
 class Fake(ABC):
     # The saved description's file name; None where none exists and the provider's own client parses the answers.
     described_by: ClassVar[str | None]
+    # Whether rows may hold only what the description names, for descriptions that require nothing.
+    closed: ClassVar[bool] = False
     # A filled account form, secrets included.
     options: ClassVar[Mapping[str, str]]
     # The environment variable that leads the adapter here; a fake that needs more overrides env().
@@ -79,6 +82,8 @@ class Fake(ABC):
         self._lock = RLock()
         self._released = Event()
         self.reset()
+        # Read now: no test should wait for it.
+        self.description = load(self.described_by, closed=self.closed) if self.described_by else None
         self._server = Loopback(self.handle)
         self.url = self._server.url
 
@@ -139,8 +144,11 @@ class Fake(ABC):
     def authorized(self, request: Request) -> bool:
         return request.headers.get("Authorization") == f"Bearer {self.options['api_key']}"
 
-    def hurry(self, patch: pytest.MonkeyPatch) -> None:
-        """Shortens the adapter's patience, so that no test waits."""
+    def hurry(self, patch: pytest.MonkeyPatch) -> None:  # noqa: B027 - most adapters keep no pace
+        """Takes away the pauses that the adapter makes between calls."""
+
+    def lose_patience(self, patch: pytest.MonkeyPatch) -> None:
+        """Shortens how long the adapter waits for an answer, for tests in which none comes."""
         patch.setattr(http, "READ_SECONDS", PATIENCE_SECONDS)
 
     def target(self, request: Request) -> tuple[str, str]:
@@ -261,10 +269,6 @@ class Fake(ABC):
             if arguments is not None:
                 return candidate, arguments
         return None
-
-    @property
-    def description(self) -> Description | None:
-        return load(self.described_by) if self.described_by else None
 
     def _drift_of_request(self, request: Request) -> str:
         if self.description is None:

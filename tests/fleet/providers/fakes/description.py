@@ -26,13 +26,17 @@ class Drift(AssertionError):
 
 
 @cache
-def load(name: str) -> Description | None:
-    """None where the folder of descriptions is not here: the fake then answers unchecked."""
+def load(name: str, *, closed: bool = False) -> Description | None:
+    """None where the folder of descriptions is not here: the fake then answers unchecked.
+
+    `closed`: objects have the properties that are named and no others, for descriptions that require none of them.
+    """
     path = SPECS / name
     if not path.exists():
         return None
     text = path.read_text(encoding="utf-8")
-    return Description(json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=yaml.CSafeLoader))
+    document = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=yaml.CSafeLoader)
+    return Description(shut(document) if closed else document)
 
 
 class Description:
@@ -118,6 +122,16 @@ class Description:
         if self._document["openapi"].startswith("3.0"):
             return OAS30Validator(schema, registry=self._registry)
         return Draft202012Validator(schema, registry=self._registry, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+def shut(node: Any) -> Any:
+    if isinstance(node, list):
+        return [shut(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    inner = {key: shut(value) for key, value in node.items()}
+    named = inner.get("type") == "object" and "properties" in inner
+    return {"additionalProperties": False, **inner} if named else inner
 
 
 def absolute(node: Any) -> Any:

@@ -1,0 +1,69 @@
+"""What stopping means at Vast.ai: docs.vast.ai, Billing and Rental types, read November 2026; no bill has confirmed it."""
+
+from __future__ import annotations
+
+from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+
+NOT_BILLED, STILL_BILLED = gettext_noop("not billed"), gettext_noop("still billed")
+LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
+DISK = gettext_noop("the machine's disk, at the host's price")
+VOLUMES = gettext_noop("volumes are billed until they are deleted themselves")
+GPUS_TAKEN = Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("others may rent the GPUs meanwhile"))
+
+ENDINGS = (
+    Ending(
+        event=gettext_noop("Stop"),
+        note=gettext_noop("the disk stays on the host"),
+        gpus=Fate(Sign.OFF, NOT_BILLED),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, DISK),
+        volumes=Fate(Sign.KEPT, KEPT),
+        local_disk=Fate(Sign.KEPT, KEPT, gettext_noop("until the host's offer ends")),
+        return_=GPUS_TAKEN,
+    ),
+    Ending(
+        event=gettext_noop("Terminate"),
+        note=gettext_noop("deletes the machine and its disk"),
+        gpus=Fate(Sign.OFF, NOT_BILLED),
+        disks_billing=Fate(Sign.RISK, gettext_noop("look at volumes"), VOLUMES),
+        volumes=Fate(Sign.KEPT, KEPT),
+        local_disk=Fate(Sign.LOST, LOST),
+        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+    ),
+    Ending(
+        event=gettext_noop("Outbid"),
+        note=gettext_noop("of interruptible machines: somebody pays more"),
+        gpus=Fate(Sign.OFF, NOT_BILLED, gettext_noop("stopped without notice")),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, DISK),
+        volumes=Fate(Sign.KEPT, KEPT),
+        local_disk=Fate(Sign.KEPT, KEPT, gettext_noop("until the host's offer ends")),
+        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("when the bid is the highest again")),
+    ),
+    Ending(
+        event=gettext_noop("Credit runs out"),
+        note=gettext_noop("the account's balance reaches zero"),
+        gpus=Fate(Sign.OFF, NOT_BILLED),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("the balance goes below zero")),
+        volumes=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("deleted after a while")),
+        local_disk=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("deleted after a while")),
+        return_=GPUS_TAKEN,
+    ),
+    Ending(
+        event=gettext_noop("The host's offer ends"),
+        note=gettext_noop("at the end date that each machine has"),
+        gpus=Fate(Sign.OFF, NOT_BILLED),
+        disks_billing=Fate(Sign.OFF, NOT_BILLED),
+        volumes=Fate(Sign.LOST, LOST),
+        local_disk=Fate(Sign.LOST, LOST),
+        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+    ),
+)
+
+SEMANTICS = StopSemantics(
+    can_stop=True,
+    billed_when_stopped=frozenset({Part.CONTAINER_DISK}),
+    lost_on_stop=frozenset({Part.GPU_SLOT}),
+    billed_after_terminate=frozenset({Part.DATA_DISK}),
+    lost_on_terminate=frozenset({Part.CONTAINER_DISK, Part.PUBLIC_ADDRESS}),
+    zero_balance=gettext_noop("machines are stopped, their disks are still billed and later deleted"),
+    source="https://docs.vast.ai/documentation/reference/billing",
+)
