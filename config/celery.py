@@ -14,7 +14,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("rackrent")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
-    ["config", "fleet.teams", "fleet.inventory", "fleet.telemetry", "fleet.alerts", "fleet.alerts.channels"]
+    [
+        "config",
+        "fleet.teams",
+        "fleet.inventory",
+        "fleet.inventory.offers",
+        "fleet.telemetry",
+        "fleet.alerts",
+        "fleet.alerts.channels",
+    ]
 )
 
 # What may take minutes has a worker of its own: it must not hold up what beat sends every few seconds.
@@ -56,6 +64,7 @@ app.conf.beat_schedule = {
     "alerts.sync_calendar": {"task": "alerts.sync_calendar", "schedule": 300.0, "options": {"expires": 300}},
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
+    "inventory.dispatch_offers": {"task": "inventory.dispatch_offers", "schedule": 30.0, "options": {"expires": 30}},
     "inventory.prune_observations": {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleet.alerts.channels.models import *  # noqa: F403
 from fleet.alerts.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
+from fleet.inventory.offers.models import *  # noqa: F403
 from fleet.teams.models import *  # noqa: F403
 from fleet.telemetry.models import *  # noqa: F403
 from fleet.telemetry.packed.models import *  # noqa: F403
