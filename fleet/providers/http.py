@@ -95,9 +95,17 @@ class JsonApi:
         except SilentError:
             return self._call("GET", path, json=json, query=query)
 
-    def send(self, method: str, path: str, *, json: JSON = None, headers: Mapping[str, str] | None = None) -> JSON:
-        """The decoded body, None where there is none. Never tried again."""
-        return self._call(method, path, json=json, headers=headers)
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: JSON = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> JSON:
+        """The decoded body, None where there is none. Never tried again. `content`: a body that is signed already, to the byte."""
+        return self._call(method, path, json=json, content=content, headers=headers)
 
     def _call(
         self,
@@ -105,6 +113,7 @@ class JsonApi:
         path: str,
         *,
         json: JSON = None,
+        content: bytes | None = None,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> JSON:
@@ -115,7 +124,7 @@ class JsonApi:
                 httpx.Client(
                     timeout=timeout, trust_env=False, follow_redirects=False, verify=trusted(), **self._arguments
                 ) as client,
-                client.stream(method, path, json=json, params=query, headers=headers) as response,
+                client.stream(method, path, json=json, content=content, params=query, headers=headers) as response,
             ):
                 body = self._body(response)
         except httpx.HTTPError as error:
@@ -151,7 +160,7 @@ class JsonApi:
         detail = self._clean(message or code) or f"{self._label} answered {status}."
         if ref is not None:
             return PartialCreate(detail, ref)
-        if status == 429:
+        if status == 429 or self._kinds.get(code) is RateLimited:
             return RateLimited(detail, retry_after(response.headers.get("Retry-After", "")))
         # "It does not exist" is believed of the API alone: a gateway's 404 would end machines that run.
         known = None if status in GONE and not code else ERRORS.get(status)

@@ -29,11 +29,15 @@ SEAM = {
     "gpus",
     "http",
     "offers",
+    "orders",
     "pace",
+    "reading",
     "redact",
     "registry",
     "reports",
     "rows",
+    "sdk",
+    "typed",
     "values",
 }
 
