@@ -19,6 +19,7 @@ app.autodiscover_tasks(
         "fleet.teams",
         "fleet.inventory",
         "fleet.inventory.offers",
+        "fleet.inventory.operations",
         "fleet.telemetry",
         "fleet.alerts",
         "fleet.alerts.channels",
@@ -65,6 +66,12 @@ app.conf.beat_schedule = {
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.dispatch_offers": {"task": "inventory.dispatch_offers", "schedule": 30.0, "options": {"expires": 30}},
+    "inventory.dispatch_operations": {
+        "task": "inventory.dispatch_operations",
+        "schedule": 3.0,
+        "options": {"expires": 3},
+    },
+    "inventory.sweep_operations": {"task": "inventory.sweep_operations", "schedule": 30.0, "options": {"expires": 30}},
     "inventory.prune_observations": {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),

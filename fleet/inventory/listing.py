@@ -84,10 +84,17 @@ class Listing:
 def read_listing(adapter: Provider, *, timeout_seconds: float) -> Listing:
     """Complete, or it raises a ProviderError. Between two machines the clock is looked at; a single call has the adapter's own time-out."""
     deadline = time.monotonic() + timeout_seconds
-    machines = tuple(bounded(cast(ListsInstances, adapter).instances(), MAX_MACHINES, deadline))
-    refuse_twins(key_of(machine) for machine in machines)
+    machines = read_machines(adapter, timeout_seconds=timeout_seconds)
     images = listed_images(adapter, deadline) if Capability.IMAGES in adapter.capabilities else None
     return Listing(machines, images)
+
+
+def read_machines(adapter: Provider, *, timeout_seconds: float) -> tuple[ProviderInstance, ...]:
+    """Every machine of the account, or it raises a ProviderError."""
+    deadline = time.monotonic() + timeout_seconds
+    machines = tuple(bounded(cast(ListsInstances, adapter).instances(), MAX_MACHINES, deadline))
+    refuse_twins(key_of(machine) for machine in machines)
+    return machines
 
 
 def listed_images(adapter: Provider, deadline: float) -> tuple[ProviderImage, ...] | None:

@@ -139,6 +139,10 @@ class Instance(models.Model):
 
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(default=timezone.now)
+    probed_at = models.DateTimeField(
+        null=True,
+        help_text="When it was last read by itself, to prove an operation. A listing from before says nothing newer.",
+    )
     missed_listings = models.PositiveSmallIntegerField(default=0)
     gone_at = models.DateTimeField(null=True, db_index=True)
 
@@ -148,6 +152,11 @@ class Instance(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_unseen(self) -> bool:
+        """A launch named it, and no reading has shown it yet."""
+        return not self.raw_state and not self.rule_version
 
     @property
     def is_exclusive(self) -> bool | None:

@@ -57,11 +57,12 @@ def apply_listing(*, account: ProviderAccount, listing: Listing, rule_version: i
         values |= {"rule_version": rule_version, "image": images.get(image_text("external_id", machine.image_id))}
         if instance is None:
             appear(changes, account, machine, values, now)
-        else:
+        elif not is_overtaken(instance, now):
             compare(changes, instance, values, now)
     listed = {key_of(machine) for machine in listing.machines}
     for key, instance in known.items():
-        if key not in listed and instance.gone_at is None:
+        # What a launch named and no listing has shown yet is late, not missing.
+        if key not in listed and not (instance.gone_at or instance.is_unseen or is_overtaken(instance, now)):
             miss(changes, instance, now)
     write(changes, account=account, known=[known[key] for key in listed if key in known], now=now)
     return changes
@@ -110,6 +111,11 @@ def compare(changes: Changes, instance: Instance, values: dict[str, object], now
     changes.note(instance, before)
     if was_missing or seen_of(instance) != observed:
         changes.observations.append(observation_of(instance, now=now, unchanged_until=instance.last_seen_at))
+
+
+def is_overtaken(instance: Instance, now: datetime) -> bool:
+    """Whether it was read by itself after the listing began, which then has nothing new to say of it."""
+    return instance.probed_at is not None and instance.probed_at > now
 
 
 def miss(changes: Changes, instance: Instance, now: datetime) -> None:

@@ -10,6 +10,8 @@ from fleet import panels
 from fleet.inventory.health import health_of
 from fleet.inventory.machines import holds_in_force
 from fleet.inventory.models import HoldKind, Instance, ProviderAccount
+from fleet.inventory.operations.models import OperationKind
+from fleet.inventory.operations.words import FAILURES
 from fleet.inventory.timeline import held, observed
 from fleet.inventory.words import STATES, TENANCIES, choices
 from fleet.panels import Context, NavItem, Panel
@@ -27,6 +29,7 @@ def register_panels() -> None:
     panels.timeline_sources.register(Panel("observations", "", observed))
     panels.timeline_sources.register(Panel("holds", "", held))
     VALUES.update({"state": dict(choices(STATES)), "tenancy": dict(choices(TENANCIES)), "kind": dict(HoldKind.choices)})
+    VALUES.update({"act": dict(OperationKind.choices), "error": FAILURES})
 
 
 def unread_accounts(request: TeamRequest) -> Context | None:

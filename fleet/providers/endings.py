@@ -60,7 +60,7 @@ class Part(StrEnum):
 class StopSemantics:
     """What a stop and an end mean at this provider: the confirmation before the click and the money afterwards are made from it.
 
-    `quantum_seconds`: use is rounded up to it.
+    `quantum_seconds`: use is rounded up to it. `settle_seconds`: how long what was accepted may take before a listing shows anything of it.
     `zero_balance` is an English message id. `source` names where it was read, `confirmed` whether a bill has shown it.
     """
 
@@ -71,6 +71,7 @@ class StopSemantics:
     lost_on_terminate: frozenset[Part] = frozenset()
     quantum_seconds: int = 1
     minimum_seconds: int = 0
+    settle_seconds: int = 120
     currency: str = "USD"
     zero_balance: str = ""
     source: str = ""

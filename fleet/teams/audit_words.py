@@ -62,8 +62,15 @@ ACTIONS: Words = {
     "member.join": _("Member joined"),
     "member.remove": _("Member removed"),
     "member.role": _("Role changed"),
+<<<<<<< HEAD
     "offer_list.import": _("List of offers imported"),
     "offer_list.remove": _("List of offers removed"),
+=======
+    "operation.failed": _("Act failed"),
+    "operation.proved": _("Act proved"),
+    "operation.reopened": _("Act begun anew"),
+    "operation.requested": _("Act asked of a provider"),
+>>>>>>> bd6feff (Add operations: rent, start, stop, end, restart and save, ended only by what a reading proves)
     "person.close": _("Account closed"),
     "person.create": _("Account made"),
     "person.link": _("Account linked to a sign-in"),
@@ -99,6 +106,7 @@ ACTIONS: Words = {
     "window.cancel": _("Maintenance called off"),
 }
 FIELDS: Words = {
+    "act": pgettext_lazy("audit", "act"),
     "about": _("about"),
     "causes": _("causes"),
     "conflict": _("conflict"),
@@ -106,6 +114,7 @@ FIELDS: Words = {
     "digest": _("how often"),
     "email": _("e-mail"),
     "enabled": _("is read"),
+    "error": pgettext_lazy("audit", "error"),
     "ended": _("sessions ended"),
     "expires_at": _("ends"),
     "for_seconds": _("for at least"),
@@ -129,6 +138,7 @@ FIELDS: Words = {
     "monitor_only": _("only watched"),
     "name": _("name"),
     "options": _("options"),
+    "override_reason": _("why no hold counted"),
     "owner": _("owner"),
     "poll_interval_seconds": _("read every"),
     "prefix": _("token begins with"),
@@ -169,6 +179,7 @@ TARGETS: Words = {
     "Instance": _("machine"),
     "Invitation": _("invitation"),
     "MaintenanceWindow": _("maintenance window"),
+    "Operation": _("act on a machine"),
     "Project": _("project"),
     "ProviderAccount": _("provider account"),
     "Rule": _("alert rule"),

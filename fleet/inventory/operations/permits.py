@@ -1,0 +1,137 @@
+"""What must hold before an act on a machine is begun. Asked again by nobody later: whoever asked has been answered for."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from fleet.inventory.adapters import adapter_class, can
+from fleet.inventory.machines import holds_in_force
+from fleet.inventory.models import Hold, Instance, ProviderAccount
+from fleet.inventory.operations.journal import fail_over
+from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind
+from fleet.inventory.operations.refusals import (
+    Gone,
+    Held,
+    KeyTaken,
+    LosesData,
+    MonitorOnly,
+    NotAdmin,
+    OperationOpen,
+    Unmanaged,
+    Unsupported,
+)
+from fleet.providers.base import Capability, StopSemantics
+from fleet.teams.audit import Actor
+from fleet.teams.models import Membership, Role
+
+CAPABILITIES = {
+    OperationKind.LAUNCH: Capability.CREATE,
+    OperationKind.START: Capability.START,
+    OperationKind.STOP: Capability.STOP,
+    OperationKind.TERMINATE: Capability.TERMINATE,
+    OperationKind.REBOOT: Capability.REBOOT,
+    OperationKind.SAVE_IMAGE: Capability.SAVE_IMAGE,
+}
+ENDS = frozenset({OperationKind.STOP, OperationKind.TERMINATE})
+# What an act may take the place of: nobody has to wait for a start that never comes before the machine can be stopped.
+# An image that is being saved is never cut short.
+SUPERSEDES = {
+    OperationKind.STOP: frozenset({OperationKind.LAUNCH, OperationKind.START, OperationKind.REBOOT}),
+    OperationKind.TERMINATE: frozenset(
+        {OperationKind.LAUNCH, OperationKind.START, OperationKind.REBOOT, OperationKind.STOP}
+    ),
+}
+
+
+def refuse_account(account: ProviderAccount, kind: OperationKind) -> None:
+    """Raises Gone, MonitorOnly or Unsupported."""
+    if account.disconnected_at:
+        raise Gone(_("The account %(name)s is disconnected. Connect it again first.") % {"name": account.name})
+    if not can(account, CAPABILITIES[kind]):
+        raise Unsupported(_unsupported(account, kind))
+    if account.monitor_only:
+        raise MonitorOnly(
+            _("The account %(name)s is for looking only. Under Settings, Providers, it can be allowed to act.")
+            % {"name": account.name}
+        )
+
+
+def _unsupported(account: ProviderAccount, kind: OperationKind) -> str:
+    if kind is OperationKind.STOP and can(account, Capability.TERMINATE):
+        return _("%(account)s cannot stop machines, only terminate them.") % {"account": account.name}
+    return _("Rackrent cannot do this at %(account)s: do it in the provider's console.") % {"account": account.name}
+
+
+def refuse_machine(
+    machine: Instance, kind: OperationKind, *, actor: Actor, accept_loss: bool, override_reason: str, now: datetime
+) -> None:
+    """Raises Gone, Unmanaged, LosesData, Held or NotAdmin."""
+    if machine.gone_at:
+        raise Gone(_("%(name)s is no more.") % {"name": machine.name})
+    if not machine.managed:
+        raise Unmanaged(
+            _("Nobody registered %(name)s, and what nobody registered is never touched. Register it first.")
+            % {"name": machine.name}
+        )
+    if kind in ENDS:
+        refuse_loss(machine, kind, accept_loss=accept_loss)
+        refuse_held(machine, actor=actor, override_reason=override_reason, now=now)
+
+
+def refuse_loss(machine: Instance, kind: OperationKind, *, accept_loss: bool) -> None:
+    if accept_loss or not loses_data(adapter_class(machine.account.kind).semantics, kind):
+        return
+    raise LosesData(
+        _("This destroys data on %(name)s. Say that it may go, or save an image first.") % {"name": machine.name}
+    )
+
+
+def loses_data(semantics: StopSemantics, kind: OperationKind) -> bool:
+    if kind is OperationKind.TERMINATE:
+        return semantics.terminate_loses_data
+    return kind is OperationKind.STOP and semantics.stop_loses_data
+
+
+def refuse_held(machine: Instance, *, actor: Actor, override_reason: str, now: datetime) -> None:
+    hold = holds_in_force(now=now).filter(instance=machine).select_related("owner").order_by("started_at").first()
+    if hold is None:
+        return
+    if not override_reason:
+        raise Held(_held(machine, hold))
+    # A token's scope was looked at where it was read; it is nobody's membership.
+    if actor.user is not None and not is_admin(actor, machine.team_id):
+        raise NotAdmin(_("Only an admin of the team may override a hold."))
+
+
+def is_admin(actor: Actor, team_id: int) -> bool:
+    return Membership.objects.filter(user=actor.user, team=team_id, role=Role.ADMIN).exists()
+
+
+def _held(machine: Instance, hold: Hold) -> str:
+    said = {
+        "name": machine.name,
+        "owner": hold.owner.display_name if hold.owner else hold.get_kind_display(),
+        "reason": hold.reason or _("no reason given"),
+    }
+    return _("%(name)s is held by %(owner)s (%(reason)s). Release the hold, or let an admin override it.") % said
+
+
+def make_way(machine: Instance, kind: OperationKind, *, actor: Actor, now: datetime) -> None:
+    """Ends what this act takes the place of. Raises OperationOpen where it has to wait. The machine's row is locked."""
+    under_way = (
+        Operation.objects.filter(instance=machine, state__in=OPEN_STATES).select_related("team", "account").first()
+    )
+    if under_way is None:
+        return
+    if under_way.kind not in SUPERSEDES.get(kind, ()):
+        said = {"name": machine.name, "act": under_way.get_kind_display()}
+        raise OperationOpen(_("“%(act)s” of %(name)s is still under way.") % said, under_way)
+    fail_over(under_way, "superseded", OperationKind(kind).value, at=now, event="superseded", actor=actor)
+
+
+def refuse_twice(known: Operation, kind: OperationKind, machine: Instance | None) -> None:
+    """The same key for something else is a mistake of the caller."""
+    if known.kind != kind or (machine is not None and known.instance_id != machine.pk):
+        raise KeyTaken(_("This key was used for another request. Use a new one for each."))

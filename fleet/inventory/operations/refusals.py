@@ -1,0 +1,64 @@
+"""Why an act is not even begun. The text says what is wrong and what to do; `field` names the argument that would change it.
+
+Refused
+├── MonitorOnly       the account may only be looked at
+├── Unsupported       this provider has no such act
+├── Unmanaged         nobody registered the machine
+├── Gone              the machine or its account is no more
+├── Held              a hold keeps the machine, and nobody said why it should not
+├── NotAdmin          only an admin overrides a hold
+├── LosesData         it destroys data, and nobody said that this is meant
+├── OperationOpen     another operation is under way: `operation`
+└── KeyTaken          the idempotency key belongs to another request
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fleet.inventory.operations.models import Operation
+
+
+class Refused(Exception):
+    code: ClassVar[str] = "refused"
+    field: ClassVar[str | None] = None
+
+
+class MonitorOnly(Refused):
+    code = "monitor_only"
+
+
+class Unsupported(Refused):
+    code = "unsupported"
+
+
+class Unmanaged(Refused):
+    code = "unmanaged"
+
+
+class Gone(Refused):
+    code = "gone"
+
+
+class Held(Refused):
+    code, field = "held", "override_reason"
+
+
+class NotAdmin(Refused):
+    code, field = "not_admin", "override_reason"
+
+
+class LosesData(Refused):
+    code, field = "loses_data", "accept_loss"
+
+
+class OperationOpen(Refused):
+    code = "operation_open"
+
+    def __init__(self, text: str, operation: Operation) -> None:
+        super().__init__(text)
+        self.operation = operation
+
+
+class KeyTaken(Refused):
+    code, field = "key_taken", "idempotency_key"
