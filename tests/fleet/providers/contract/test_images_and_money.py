@@ -30,7 +30,7 @@ def test_images_that_break_off_raise(adapter, fake):
         list(adapter.images())
 
 
-@each(IMAGES)
+@each(IMAGES, when=lambda fake: fake.scoped)
 def test_a_key_that_may_not_read_images_is_told_so(adapter, fake):
     fake.refuse(403, on="images")
     with pytest.raises(ScopeMissing):

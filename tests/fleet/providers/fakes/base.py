@@ -73,6 +73,8 @@ class Fake(ABC):
     answers_partially: ClassVar[bool] = False
     # Whether a wrong secret is refused; False where nobody but the provider can check a signature.
     checks_secrets: ClassVar[bool] = True
+    # Whether there are keys that may list machines and not images.
+    scoped: ClassVar[bool] = True
     # JSON that is an empty listing here though it is odd elsewhere, such as "[]".
     empty_bodies: ClassVar[frozenset[str]] = frozenset()
     # What the catalogue surely holds, and order() orders.
