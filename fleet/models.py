@@ -5,11 +5,8 @@ from __future__ import annotations
 from fleet.alerts.channels.models import *  # noqa: F403
 from fleet.alerts.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
-<<<<<<< HEAD
 from fleet.inventory.offers.models import *  # noqa: F403
-=======
 from fleet.inventory.operations.models import *  # noqa: F403
->>>>>>> bd6feff (Add operations: rent, start, stop, end, restart and save, ended only by what a reading proves)
 from fleet.teams.models import *  # noqa: F403
 from fleet.telemetry.models import *  # noqa: F403
 from fleet.telemetry.packed.models import *  # noqa: F403

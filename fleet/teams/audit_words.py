@@ -62,15 +62,12 @@ ACTIONS: Words = {
     "member.join": _("Member joined"),
     "member.remove": _("Member removed"),
     "member.role": _("Role changed"),
-<<<<<<< HEAD
     "offer_list.import": _("List of offers imported"),
     "offer_list.remove": _("List of offers removed"),
-=======
     "operation.failed": _("Act failed"),
     "operation.proved": _("Act proved"),
     "operation.reopened": _("Act begun anew"),
     "operation.requested": _("Act asked of a provider"),
->>>>>>> bd6feff (Add operations: rent, start, stop, end, restart and save, ended only by what a reading proves)
     "person.close": _("Account closed"),
     "person.create": _("Account made"),
     "person.link": _("Account linked to a sign-in"),
