@@ -103,9 +103,13 @@ class JsonApi:
         json: JSON = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        plain: bool = False,
     ) -> JSON:
-        """The decoded body, None where there is none. Never tried again. `content`: a body that is signed already, to the byte."""
-        return self._call(method, path, json=json, content=content, headers=headers)
+        """The decoded body, None where there is none. Never tried again.
+
+        `content`: a body that is signed already, to the byte. `plain`: an answer that is no JSON is its own text.
+        """
+        return self._call(method, path, json=json, content=content, headers=headers, plain=plain)
 
     def _call(
         self,
@@ -116,6 +120,7 @@ class JsonApi:
         content: bytes | None = None,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        plain: bool = False,
     ) -> JSON:
         timeout = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
         try:
@@ -130,7 +135,7 @@ class JsonApi:
         except httpx.HTTPError as error:
             raise SilentError(f"{self._label} does not answer ({type(error).__name__}).") from None
         if response.is_success:
-            return self._decoded(response, body)
+            return self._decoded(response, body, plain=plain)
         raise self._refusal(response, body)
 
     def refusal(self, answer: JSON) -> ProviderError:
@@ -146,12 +151,14 @@ class JsonApi:
                 raise Unavailable(f"{self._label}'s answer is larger than {MAX_ANSWER_BYTES >> 20} MiB.")
         return bytes(body)
 
-    def _decoded(self, response: httpx.Response, body: bytes) -> JSON:
+    def _decoded(self, response: httpx.Response, body: bytes, *, plain: bool) -> JSON:
         if not body.strip():
             return None
         try:
             return httpx.Response(response.status_code, content=body).json()
         except ValueError:
+            if plain:
+                return body.decode(errors="replace").strip()
             raise Unavailable(f"{self._label}'s answer is not JSON.") from None
 
     def _refusal(self, response: httpx.Response, body: bytes) -> ProviderError:

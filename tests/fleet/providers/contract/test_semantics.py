@@ -28,9 +28,10 @@ def test_who_can_be_asked_to_stop_can_stop(kind):
 
 
 @each_adapter
-def test_who_starts_can_stop(kind):
+def test_who_stops_can_start(kind):
+    """Not the other way round: what was shut down from inside is started where a stop saves nothing."""
     capabilities = ADAPTERS[kind].capabilities
-    assert (Capability.START in capabilities) == (STOP in capabilities)
+    assert (STOP in capabilities) <= (Capability.START in capabilities)
 
 
 @with_capability(STOP)

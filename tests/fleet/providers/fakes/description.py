@@ -137,10 +137,10 @@ def shut(node: Any) -> Any:
 def absolute(node: Any) -> Any:
     """The document with every reference leading to it by name, so that any part of it can be a schema of its own."""
     if isinstance(node, dict):
-        return {
-            key: HERE + value if key == "$ref" and str(value).startswith("#") else absolute(value)
-            for key, value in node.items()
-        }
+        return {key: absolute(value) for key, value in node.items()}
+    # Discriminators refer to schemas without saying $ref.
+    if isinstance(node, str) and node.startswith("#/"):
+        return HERE + node
     return [absolute(item) for item in node] if isinstance(node, list) else node
 
 
