@@ -16,7 +16,7 @@ from rest_framework.reverse import reverse
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from fleet.alerts.api import alerts, answering, channels, rules
+from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.inventory.api import accounts, machines, records, ssh_keys
 from fleet.pages.plan_api import PlanView
@@ -47,6 +47,7 @@ router.register("ssh-keys", ssh_keys.SshKeyViewSet)
 router.register("alerts", alerts.AlertViewSet)
 router.register("maintenance-windows", maintenance.WindowViewSet)
 router.register("channels", channels.ChannelViewSet)
+router.register("routes", routes.RouteViewSet)
 router.register("deliveries", channels.DeliveryViewSet)
 router.register("audit", teams.AuditViewSet)
 
@@ -104,6 +105,7 @@ SINGLE_VIEWS = {
     "samples/serving": "api-serving-samples",
     "usage": "api-usage",
     "alert-rules": "api-alert-rules",
+    "alert-escalation": "api-alert-escalation",
     "answer-times": "api-answer-times",
     "metrics": "api-metrics",
     "plan": "api-plan",
@@ -121,6 +123,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("alert-rules/", rules.RulesView.as_view(), name="api-alert-rules"),
     path("alert-rules/<slug:kind>/", rules.RuleView.as_view(), name="api-alert-rule"),
     path("alert-rules/<slug:kind>/preview/", rules.RulePreviewView.as_view(), name="api-alert-rule-preview"),
+    path("alert-escalation/", escalation.EscalationView.as_view(), name="api-alert-escalation"),
     path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("plan/", PlanView.as_view(), name="api-plan"),

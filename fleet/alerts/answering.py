@@ -95,7 +95,13 @@ class AnswerTimes:
 def answer_times(*, team: Team, now: datetime) -> AnswerTimes:
     """One query, however much happened."""
     since = now - SPAN
-    values: dict[str, Any] = {"team": team.pk, "since": since, "until": now, "severities": list(Severity.values), "acts": _ACTS}
+    values: dict[str, Any] = {
+        "team": team.pk,
+        "since": since,
+        "until": now,
+        "severities": list(Severity.values),
+        "acts": _ACTS,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_ANSWERS.format(courses=_COURSES.format(happened=_HAPPENED)), values)
         found = {

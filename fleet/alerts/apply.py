@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from fleet.alerts.book import Book
 from fleet.alerts.course import NO_TIME, Course
 from fleet.alerts.findings import Finding, Part
 from fleet.alerts.judge import Chosen, Judgement
-from fleet.alerts.models import AlertEventKind, PendingSignal, Severity
+from fleet.alerts.models import AlertEventKind, EscalationPolicy, PendingSignal, Severity
 from fleet.alerts.rules.reporting import NETWORK_OUTAGE, PROVIDER_OUTAGE
 from fleet.alerts.snapshot import Snapshot
-from fleet.teams.models import Membership
+from fleet.teams.models import Membership, User
 
 Kind = AlertEventKind
 # Told again while nobody says that they work on it.
 REMIND_AFTER = {Severity.URGENT: timedelta(hours=1), Severity.WARNING: timedelta(days=1)}
-# Nobody answered to something urgent: whoever stands behind is told.
-ESCALATE_AFTER = timedelta(minutes=15)
 _OUTAGES = frozenset({PROVIDER_OUTAGE, NETWORK_OUTAGE})
 
 # cause, subject, kind, detail
@@ -33,9 +32,17 @@ class Evaluation:
     """One evaluation of one team. `since`: the evaluation before."""
 
     def __init__(
-        self, book: Book, snapshot: Snapshot, chosen: Sequence[Chosen], judgement: Judgement, *, since: datetime
+        self,
+        book: Book,
+        snapshot: Snapshot,
+        chosen: Sequence[Chosen],
+        judgement: Judgement,
+        *,
+        policy: EscalationPolicy,
+        since: datetime,
     ) -> None:
         self.book, self.snapshot, self.judgement, self.since = book, snapshot, judgement, since
+        self.policy = policy
         self.now = book.now
         self.chosen = {one.rule.kind: one for one in chosen}
         self.fires = {full_key(finding): finding for finding in judgement.findings if not finding.keeps}
@@ -113,12 +120,9 @@ class Evaluation:
         return timedelta(seconds=one.rule.clear_seconds), "evidence"
 
     def _pass_time(self) -> None:
-        members: set[int] | None = None
         for course in self.book:
             alert = course.alert
-            if alert.acknowledged_by_id is not None:
-                members = self._members() if members is None else members
-                self._let_go(course, members)
+            self._let_go(course)
             if course.begins or not course.signals:
                 continue
             if alert.snoozed_until is not None and alert.snoozed_until <= self.now:
@@ -127,16 +131,19 @@ class Evaluation:
                 course.note(Kind.WOKE, self.now, why="maintenance")
             self._press(course)
 
+    @cached_property
     def _members(self) -> set[int]:
         return set(Membership.objects.filter(team=self.book.team).values_list("user_id", flat=True))
 
-    def _let_go(self, course: Course, members: set[int]) -> None:
-        """Whoever said that they work on it has left."""
+    def _let_go(self, course: Course) -> None:
+        """Whoever said that they work on it, or whom it was escalated to, has left."""
         alert = course.alert
-        if alert.acknowledged_by_id in members:
-            return
-        alert.acknowledged_at = alert.acknowledged_by = None
-        course.note(Kind.WOKE, self.now, why="person_left")
+        if alert.escalated_to_id is not None and alert.escalated_to_id not in self._members:
+            alert.escalated_at = alert.escalated_to = None
+            course.changed = True
+        if alert.acknowledged_by_id is not None and alert.acknowledged_by_id not in self._members:
+            alert.acknowledged_at = alert.acknowledged_by = None
+            course.note(Kind.WOKE, self.now, why="person_left")
 
     def _press(self, course: Course) -> None:
         """Reminds of what nobody answered to, and escalates it."""
@@ -146,12 +153,18 @@ class Evaluation:
         if answered or seems_over or alert.announced_at is None:
             return
         urgent = alert.severity == Severity.URGENT
-        if urgent and alert.escalated_at is None and self._lasts(alert.announced_at, ESCALATE_AFTER):
-            alert.escalated_at = self.now
-            course.note(Kind.ESCALATED, self.now)
-        after = REMIND_AFTER.get(Severity(alert.severity))
-        if after is not None and self._lasts(alert.reminded_at or alert.announced_at, after):
+        after = self.policy.after
+        if urgent and alert.escalated_at is None and after is not None and self._lasts(alert.announced_at, after):
+            course.escalate(self.now, self._stand_in, after_minutes=self.policy.after_minutes)
+        remind = REMIND_AFTER.get(Severity(alert.severity))
+        if remind is not None and self._lasts(alert.reminded_at or alert.announced_at, remind):
             course.note(Kind.REMINDED, self.now)
+
+    @property
+    def _stand_in(self) -> User | None:
+        """Whom the team has named; not where they have left it."""
+        person = self.policy.person
+        return person if person is not None and person.pk in self._members else None
 
     def _lasts(self, since: datetime, at_least: timedelta) -> bool:
         return self.now - since >= at_least

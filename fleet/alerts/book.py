@@ -133,7 +133,8 @@ class Book:
         # What was told as part of an outage did not come and go.
         alert.reopened += alert.closed_why != "folded"
         alert.closed_at, alert.closed_why, alert.dismissed = None, "", False
-        alert.acknowledged_at = alert.acknowledged_by = alert.escalated_at = alert.announced_at = None
+        alert.acknowledged_at = alert.acknowledged_by = alert.announced_at = None
+        alert.escalated_at = alert.escalated_to = None
         alert.acknowledged_note = ""
         return alert
 

@@ -20,6 +20,7 @@ from fleet.alerts.causes import cause_of
 from fleet.alerts.findings import RANKS, Finding, Part, at_stake, worst
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, MaintenanceWindow, Quiet, Signal
 from fleet.alerts.windows import covering
+from fleet.teams.models import User
 
 Kind = AlertEventKind
 # An alert that comes back so soon is the same alert.
@@ -117,6 +118,12 @@ class Course:
     def is_covered(self) -> bool:
         """Whether a maintenance window keeps it quiet now."""
         return cause_of(self.alert.cause).quietable and covering(self.windows, self.alert) is not None
+
+    def escalate(self, now: datetime, person: User | None = None, **values: Any) -> AlertEvent:
+        """To the person, or to whoever stands behind the first readers."""
+        self.alert.escalated_at, self.alert.escalated_to = now, person
+        named = {"to": person.display_name, "person": person.pk} if person else {}
+        return self.note(Kind.ESCALATED, now, **named, **values)
 
     def wake(self, now: datetime, why: str) -> AlertEvent:
         alert = self.alert

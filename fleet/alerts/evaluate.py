@@ -14,6 +14,7 @@ from django.db import transaction
 
 from fleet.alerts.apply import Evaluation
 from fleet.alerts.book import Book
+from fleet.alerts.escalation import policy_of
 from fleet.alerts.judge import Chosen, Judgement, judge
 from fleet.alerts.load import load_snapshot
 from fleet.alerts.models import AlertEvent, AlertProgress, PendingSignal, Rule
@@ -47,7 +48,7 @@ def evaluate_team(*, team: Team, now: datetime, troubles: Sequence[Trouble] = ()
     chosen = chosen_rules(team)
     judgement = judge(snapshot, chosen, now)
     book = Book.opened(team=team, now=now)
-    Evaluation(book, snapshot, chosen, judgement, since=progress.evaluated_at).run()
+    Evaluation(book, snapshot, chosen, judgement, policy=policy_of(team), since=progress.evaluated_at).run()
     events = book.write()
     _note_progress(progress, judgement, now, time.monotonic() - began)
     return events

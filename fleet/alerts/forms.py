@@ -10,10 +10,12 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from fleet.alerts.escalation import MOST_MINUTES, reachable_members
+from fleet.alerts.models import EscalationPolicy
 from fleet.inventory.machine_forms import MINUTES, MomentInput
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.fields import LineField
-from fleet.teams.models import Team
+from fleet.teams.models import Team, User
 
 
 class NamedChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's class takes none at run time
@@ -21,6 +23,33 @@ class NamedChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's
 
     def label_from_instance(self, obj: Any) -> str:
         return str(obj.name)
+
+
+class PersonChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's class takes none at run time
+    def label_from_instance(self, obj: Any) -> str:
+        return str(obj.display_name)
+
+
+class EscalationForm(forms.Form):
+    """When urgent alerts that nobody answers escalate by themselves, and to whom."""
+
+    after_minutes = forms.IntegerField(
+        label=_("After so many minutes without an answer"),
+        required=False,
+        min_value=1,
+        max_value=MOST_MINUTES,
+        help_text=_("empty: they do not escalate by themselves"),
+    )
+    person = PersonChoice(
+        User.objects.none(), label=_("To"), required=False, empty_label=_("whoever stands behind the first readers"),
+        help_text=_("members who have a channel of their own"),
+    )  # fmt: skip
+
+    def __init__(self, data: Any, *, policy: EscalationPolicy) -> None:
+        super().__init__(data, initial={"after_minutes": policy.after_minutes, "person": policy.person})
+        person = self.fields["person"]
+        assert isinstance(person, PersonChoice)
+        person.queryset = reachable_members(policy.team)
 
 
 class WindowForm(forms.Form):

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind
 from fleet.alerts.rule_words import rule_words
-from fleet.alerts.words import CLOSED_WORDS, WOKE_WORDS
+from fleet.alerts.words import CLOSED_WORDS, WOKE_WORDS, unanswered_words
 
 # A flapping alert writes events by the thousand; its page shows the newest.
 EVENTS_SHOWN = 200
@@ -49,6 +49,12 @@ def _snoozed(values: Mapping[str, Any]) -> str:
     return _("until %(at)s") % {"at": date_format(until, "Y-m-d H:i")}
 
 
+def _escalated(values: Mapping[str, Any]) -> str:
+    why = unanswered_words(values["after_minutes"]) if values.get("after_minutes") else ""
+    to = _("to %(name)s") % {"name": values["to"]} if values.get("to") else ""
+    return ", ".join(part for part in (to, why) if part)
+
+
 def _signals(values: Mapping[str, Any]) -> str:
     return ", ".join(str(rule_words(kind).name) for kind in values.get("kinds", ()))
 
@@ -56,6 +62,7 @@ def _signals(values: Mapping[str, Any]) -> str:
 DETAILS: Mapping[AlertEventKind, Callable[[Mapping[str, Any]], str]] = {
     AlertEventKind.ACKNOWLEDGED: lambda values: f"“{values['note']}”" if values.get("note") else "",
     AlertEventKind.SNOOZED: _snoozed,
+    AlertEventKind.ESCALATED: _escalated,
     AlertEventKind.SIGNAL: _signals,
     AlertEventKind.WOKE: lambda values: str(WOKE_WORDS.get(values.get("why", ""), "")),
     AlertEventKind.RESOLVED: lambda values: str(CLOSED_WORDS.get(values.get("why", ""), "")),

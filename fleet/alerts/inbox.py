@@ -121,6 +121,14 @@ class Inbox:
 
 def load_inbox(*, team: Team, wanted: Wanted, now: datetime) -> Inbox:
     found = find_alerts(team=team, wanted=wanted, now=now)
-    related = ("instance__account", "instance__owner", "account", "acknowledged_by", "snoozed_by")
+    related = (
+        "team",
+        "instance__account",
+        "instance__owner",
+        "account",
+        "acknowledged_by",
+        "snoozed_by",
+        "escalated_to",
+    )
     page = Paginator(found.select_related(*related), PAGE_SIZE).get_page(wanted.page)
     return Inbox(wanted, page, load_lines(list(page), now=now))

@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import cached_property
 
 from fleet.alerts.channels.models import Delivery, DeliveryState
-from fleet.alerts.models import Alert, Signal
+from fleet.alerts.escalation import policy_of
+from fleet.alerts.models import Alert, EscalationPolicy, Severity, Signal
 from fleet.alerts.places import machine_place, provider_name
 from fleet.alerts.words import closed_words, remedy_of, signal_words, title_of, why_of
 from fleet.formats import money_text
@@ -26,7 +27,7 @@ SIGNALS_SHOWN = 12
 class Line:
     """`machine`: None where the alert is about no machine. `signals`: those that fire; of a closed alert, those that did.
 
-    `told`: the newest message to each channel, newest first.
+    `told`: the newest message to each channel, newest first. `policy`: what the team wants of urgent alerts that nobody answers.
     """
 
     alert: Alert
@@ -34,6 +35,16 @@ class Line:
     machine: MachineNow | None = None
     signals: list[Signal] = field(default_factory=list)
     told: list[Delivery] = field(default_factory=list)
+    policy: EscalationPolicy | None = None
+
+    @property
+    def escalates_at(self) -> datetime | None:
+        """When it does so by itself; None where it does not."""
+        alert, after = self.alert, self.policy.after if self.policy else None
+        waits = alert.is_open and not alert.is_snoozed and alert.acknowledged_at is None and alert.escalated_at is None
+        if after is None or alert.announced_at is None or alert.severity != Severity.URGENT or not waits:
+            return None
+        return alert.announced_at + after
 
     @cached_property
     def title(self) -> str:
@@ -97,9 +108,10 @@ class Line:
 
 
 def load_lines(alerts: Sequence[Alert], *, now: datetime) -> list[Line]:
-    """`alerts` come with instance, its account and owner, and account. Eight queries at most, however many there are."""
+    """`alerts` are of one team and come with it, instance, its account and owner, and account. Nine queries at most, however many there are."""
     machines = _machines_of([alert.instance for alert in alerts if alert.instance], now)
     signals, told = _signals_of(alerts), _told_of(alerts)
+    policy = policy_of(alerts[0].team) if alerts else None
     return [
         Line(
             alert,
@@ -107,6 +119,7 @@ def load_lines(alerts: Sequence[Alert], *, now: datetime) -> list[Line]:
             machines.get(alert.instance_id or 0),
             _of_now(alert, signals.get(alert.pk, [])),
             told.get(alert.pk, []),
+            policy,
         )
         for alert in alerts
     ]

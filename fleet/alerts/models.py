@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import models
@@ -14,6 +14,7 @@ __all__ = [
     "AlertEvent",
     "AlertEventKind",
     "AlertProgress",
+    "EscalationPolicy",
     "MaintenanceWindow",
     "PendingSignal",
     "Quiet",
@@ -95,7 +96,9 @@ class Alert(models.Model):
     snoozed_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
     snoozed_until = models.DateTimeField(null=True)
     snoozed_at_severity = models.CharField(max_length=8, choices=Severity, blank=True)
+    # To `escalated_to`, who then hears all of it on their own channels; NULL: to whoever stands behind the first readers.
     escalated_at = models.DateTimeField(null=True)
+    escalated_to = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
     reminded_at = models.DateTimeField(null=True)
     flapping = models.BooleanField(default=False)
     reopened = models.PositiveIntegerField(default=0)
@@ -230,6 +233,26 @@ class Rule(models.Model):
 
     def __str__(self) -> str:
         return self.kind
+
+
+class EscalationPolicy(models.Model):
+    """What a team wants of urgent alerts that nobody answers; where there is no row, the defaults hold.
+
+    `after_minutes`: since people were told; NULL: they do not escalate by themselves. `person` NULL: whoever stands behind the first readers.
+    """
+
+    team = models.OneToOneField("fleet.Team", on_delete=models.CASCADE, primary_key=True, related_name="+")
+    after_minutes = models.PositiveSmallIntegerField(null=True, default=15)
+    person = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
+    changed_at = models.DateTimeField(default=timezone.now)
+    changed_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"escalation of {self.team}"
+
+    @property
+    def after(self) -> timedelta | None:
+        return None if self.after_minutes is None else timedelta(minutes=self.after_minutes)
 
 
 class MaintenanceWindow(models.Model):

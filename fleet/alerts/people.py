@@ -11,10 +11,12 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.alerts.book import lock_team
 from fleet.alerts.course import Course
+from fleet.alerts.escalation import check_reachable
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, Severity
 from fleet.alerts.outbox import announce
 from fleet.alerts.windows import windows_in_force
 from fleet.teams.audit import Actor, record
+from fleet.teams.models import User
 
 Kind = AlertEventKind
 Act = Callable[[Course], object]
@@ -71,16 +73,23 @@ def wake_alert(*, actor: Actor, alert: Alert, now: datetime) -> bool:
 
 
 @transaction.atomic
-def escalate_alert(*, actor: Actor, alert: Alert, now: datetime, to: str = "") -> bool:
-    """Whoever stands behind the first readers is told too. False when it is closed."""
-    to = to[:200]
+def escalate_alert(*, actor: Actor, alert: Alert, now: datetime, person: User | None = None) -> bool:
+    """That person is told on their own channels, and of all that happens to it from then on; with None, whoever stands behind the first readers.
+
+    False when it is closed or escalated so already. Raises ValidationError where nothing would reach the person.
+    """
+    if person is not None:
+        check_reachable(team=alert.team, person=person)
 
     def act(course: Course) -> object:
-        course.alert.escalated_at = now
-        return course.note(Kind.ESCALATED, now, to=to)
+        row = course.alert
+        if row.escalated_at is not None and row.escalated_to == person:
+            return None
+        return course.escalate(now, person)
 
     if done := _change(actor=actor, alert=alert, now=now, act=act):
-        record(actor=actor, team=alert.team, action="alert.escalate", target=alert, new={"reason": to})
+        to = person.display_name if person else ""
+        record(actor=actor, team=alert.team, action="alert.escalate", target=alert, new={"person": to})
     return done
 
 

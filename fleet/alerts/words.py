@@ -95,6 +95,11 @@ def signal_words(signal: Signal) -> str:
     return values_words(signal.kind, signal.values)
 
 
+def unanswered_words(minutes: int) -> str:
+    """Why it was escalated by itself."""
+    return ngettext("nobody answered for %(n)d minute", "nobody answered for %(n)d minutes", minutes) % {"n": minutes}
+
+
 def closed_words(alert: Alert) -> str:
     return str(CLOSED_WORDS.get(alert.closed_why, alert.closed_why))
 

@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from fleet.alerts.channels.models import Channel, Delivery
+from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -136,11 +136,14 @@ def fleet(acme, alice, bob, project, account, make_instance):
     label = SourceMachine.objects.create(source=source, label="train-01", instance=instance, last_at=NOW)
     SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
     channel = Channel.objects.create(team=acme, kind="webhook", name="hook", secret=b"sealed")
+    route = Route.objects.create(channel=channel, severities=["urgent"])
+    route.projects.add(project)
     delivery = Delivery.objects.create(channel=channel, alert=alert, state="sent", sent_at=NOW)
     return SimpleNamespace(
         source=source,
         label=label,
         channel=channel,
+        route=route,
         delivery=delivery,
         alert=alert,
         window=window,

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from fleet.alerts.channels.models import Channel, Route
 from fleet.alerts.door import clear_event
 from fleet.alerts.models import Alert, MaintenanceWindow
 from fleet.teams.models import AuditEntry, Scope
@@ -157,3 +158,36 @@ def test_another_teams_machine_gets_no_window(fleet, rival, as_token):
     answer = send(as_token(rival, Scope.OPERATE), WINDOWS, window(instance=fleet.instance.pk))
     assert answer.status_code == 404
     assert MaintenanceWindow.objects.count() == 1
+
+
+@pytest.fixture
+def reachable(acme, bob):
+    own = Channel.objects.create(team=acme, owner=bob, kind="email", name="mine")
+    Route.objects.create(channel=own)
+    return bob
+
+
+def test_it_is_escalated_to_a_person_by_their_user_name(fleet, script, reachable, vera):
+    at = f"{ALERTS}{fleet.alert.pk}/escalate/"
+    told = send(script, at, {"person": "bob"}).json()
+    assert (told["escalated_to"], told["events"][0]["values"]["to"]) == ("bob", "bob")
+    for name, why in (("vera", "no channel of their own"), ("charlie", "Nobody of the team")):
+        refused = send(script, at, {"person": name}).json()
+        assert refused["field"] == "person"
+        assert why in refused["detail"]
+
+
+def test_a_team_chooses_when_and_to_whom_alerts_escalate(fleet, script, acme, as_token, reachable):
+    at = "/api/v1/alert-escalation/"
+    change = {"content_type": "application/json"}
+    assert script.get(at).json() == {"team": "acme", "after_minutes": 15, "person": None}
+    assert script.patch(at, {"person": "bob"}, **change).json() == {
+        "team": "acme",
+        "after_minutes": 15,
+        "person": "bob",
+    }
+    assert script.patch(at, {"after_minutes": None}, **change).json()["after_minutes"] is None
+    assert script.patch(at, {"person": "charlie"}, **change).json()["field"] == "person"
+    assert script.patch(at, {"after_minutes": 0}, **change).json()["field"] == "after_minutes"
+    assert as_token(acme, Scope.READ).patch(at, {"person": None}, **change).status_code == 403
+    assert script.get(at).json()["person"] == "bob"

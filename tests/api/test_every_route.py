@@ -33,7 +33,7 @@ EVERY_ROUTE = pytest.mark.parametrize(
 
 def test_the_walk_has_found_the_routes():
     actions = sum(len(view.get_extra_actions()) for _, view, _ in router.registry)
-    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 12
+    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 13
     assert set(OPEN) < set(PATTERNS)
 
 
@@ -63,6 +63,7 @@ def test_the_root_leads_to_every_list(fleet, alice, as_user):
             "samples/serving",
             "usage",
             "alert-rules",
+            "alert-escalation",
             "answer-times",
             "metrics",
             "plan",

@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from fleet.alerts.channels.models import Channel, Route
 from fleet.alerts.models import Alert, AlertEvent, Signal
 from fleet.inventory.models import GPU
 from fleet.teams.models import Scope
@@ -27,7 +28,14 @@ EXAMPLES = re.findall(r"```sh\n(.+?)```\n```json\n(.+?)```", GUIDE, re.DOTALL)
 def numbers_that_the_guide_does_not_use(db):
     """Tests that ran before may have counted up to one of them."""
     with connection.cursor() as cursor:
-        for table in ("fleet_instance", "fleet_gpu", "fleet_scrapetarget", "fleet_alert"):
+        for table in (
+            "fleet_instance",
+            "fleet_gpu",
+            "fleet_scrapetarget",
+            "fleet_alert",
+            "fleet_channel",
+            "fleet_route",
+        ):
             cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), 1000)", [table])
 
 
@@ -55,6 +63,7 @@ def seventeen(acme, account, make_instance, fleet, counted):
         alert=alert, kind="gpu_lost", detail="gpu:41", severity="urgent", since=NOW, values={"gpu": 0}
     )
     AlertEvent.objects.create(alert=alert, at=NOW, kind="opened", severity="urgent")
+    Route.objects.create(id=7, channel=Channel.objects.create(id=3, team=acme, kind="webhook", name="three"))
     return machine
 
 

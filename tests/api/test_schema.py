@@ -14,6 +14,7 @@ from fleet.teams.models import Scope
 from tests.api.resources import LISTS, first_detail
 
 USAGE = "/api/v1/usage/"
+ABOUT_ALERTS = ("/api/v1/answer-times/", "/api/v1/alert-escalation/")
 RULES = tuple(f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/"))
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
@@ -121,7 +122,7 @@ def test_usage_is_what_the_schema_says(schema, counted, acme, as_token):
 
 def test_rules_are_what_the_schema_says(schema, fleet, acme, as_token):
     client = as_token(acme)
-    for path in (*RULES, "/api/v1/answer-times/"):
+    for path in (*RULES, *ABOUT_ALERTS):
         hold_to_schema(schema, path, client.get(path.format(kind="thermal")))
 
 
@@ -131,7 +132,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
     actions.add("/api/v1/channels/{id}/test/")
-    single = {*RULES, "/api/v1/answer-times/", "/api/v1/me/", "/api/v1/plan/", USAGE}
+    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}
 
 

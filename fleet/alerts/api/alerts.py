@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.alerts.api.examples import ALERT_EXAMPLE, WHOLE_ALERT_EXAMPLE
+from fleet.alerts.escalation import find_member
 from fleet.alerts.history import EVENTS_SHOWN
 from fleet.alerts.models import Alert, AlertEvent, Severity, Signal
 from fleet.alerts.people import acknowledge_alert, escalate_alert, resolve_note, snooze_alert, wake_alert
@@ -42,6 +43,10 @@ class AlertSerializer(serializers.ModelSerializer[Alert]):
     acknowledged_by = serializers.CharField(
         source="acknowledged_by.username", default=None, allow_null=True, help_text="A user name; null for a token."
     )
+    escalated_to = serializers.CharField(
+        source="escalated_to.username", default=None, allow_null=True,
+        help_text="A user name; null: it was not, or to whoever stands behind the first readers.",
+    )  # fmt: skip
     snoozes_until_worse = serializers.BooleanField(help_text="Snoozed without an end: it comes back if it gets worse.")
     spent = serializers.SerializerMethodField(
         help_text="Money while it lasted, in `currency`; null: no price is known."
@@ -124,6 +129,14 @@ class Snooze(Body[dict[str, Any]]):
     )
 
 
+@extend_schema_serializer(examples=[OpenApiExample("to somebody", {"person": "bob"})])
+class Escalation(Body[dict[str, Any]]):
+    person = serializers.CharField(
+        max_length=150, required=False, allow_null=True,
+        help_text="User name of a member who has a channel of their own. Null: whoever stands behind the first readers.",
+    )  # fmt: skip
+
+
 @extend_schema_serializer(examples=[OpenApiExample("nothing to say", {})])
 class NoWords(Body[dict[str, Any]]):
     """Takes nothing."""
@@ -154,7 +167,7 @@ class AlertViewSet(WritableRows[Alert]):
     """
 
     http_method_names = ["get", "post", "head"]
-    queryset = Alert.objects.select_related("team", "instance", "account", "acknowledged_by")
+    queryset = Alert.objects.select_related("team", "instance", "account", "acknowledged_by", "escalated_to")
     serializer_class = AlertSerializer
     filterset_class = AlertFilter
     orderings = ("-opened_at", "id", "changed_at", "closed_at")
@@ -162,7 +175,7 @@ class AlertViewSet(WritableRows[Alert]):
         "acknowledge": Acknowledgement,
         "snooze": Snooze,
         "wake": NoWords,
-        "escalate": NoWords,
+        "escalate": Escalation,
         "resolve": NoWords,
     }
     answers = dict.fromkeys(bodies, (200, WholeAlertSerializer))
@@ -193,8 +206,12 @@ class AlertViewSet(WritableRows[Alert]):
 
     @action(detail=True, methods=["post"])
     def escalate(self, request: Request, pk: str) -> Response:
-        """Tells whoever stands behind the first readers."""
-        return self._act(request, escalate_alert)
+        """Tells a person on their own channels, or whoever stands behind the first readers."""
+        alert, username = self.get_object(), self.body(request).get("person")
+        with naming_form_fields():
+            person = find_member(team=alert.team, username=username) if username else None
+            done = escalate_alert(actor=self.actor(request), alert=alert, now=timezone.now(), person=person)
+        return self._done(alert, done)
 
     @action(detail=True, methods=["post"])
     def resolve(self, request: Request, pk: str) -> Response:

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.alerts.api.examples import CHANNEL_EXAMPLE, DELIVERY_EXAMPLE
+from fleet.alerts.api.owning import OperatesOrOwns, seen_by
 from fleet.alerts.channels.manage import ChannelError, add_channel, remove_channel, test_channel, update_channel
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState
 from fleet.alerts.channels.senders.registry import SENDERS
 from fleet.alerts.channels.words import failure_text
 from fleet.rest.bodies import Body, naming_fields
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter
-from fleet.teams.models import APIToken, Role
+from fleet.teams.models import APIToken, Role, User
 from fleet.teams.permissions import one_team
 from fleet.teams.scoping import TeamRows
 from fleet.teams.writing import WritableRows
 
 KINDS = [(name, name) for name in SENDERS]
-
-
-def seen_by(request: Request, *, at: str = "") -> Q:
-    """A team's channels, and a person's own; nobody else's, and none of a person's for a script."""
-    shared = Q(**{f"{at}owner": None})
-    return shared if isinstance(request.auth, APIToken) else shared | Q(**{f"{at}owner": request.user.pk})
 
 
 @extend_schema_serializer(examples=[OpenApiExample("channel", CHANNEL_EXAMPLE)])
@@ -76,6 +73,9 @@ class TypedFields(Body[dict[str, Any]]):
 class NewChannel(TypedFields):
     kind = serializers.ChoiceField(choices=KINDS, help_text="Which service it goes to.")
     name = serializers.CharField(max_length=80, help_text="Different from those of the team's others.")
+    own = serializers.BooleanField(
+        required=False, help_text="True: nobody but you sees it, and it ends when you leave. Not for tokens."
+    )
 
 
 @extend_schema_serializer(examples=[OpenApiExample("switched off", {"enabled": False})])
@@ -97,12 +97,16 @@ class ChannelFilter(django_filters.FilterSet):
 
 
 class ChannelViewSet(WritableRows[Channel]):
-    """Where messages about alerts go. Who hears what is set on the page of a channel; a new one hears everything."""
+    """Where messages about alerts go. A new one hears everything, by one route; `routes` says who hears what.
+
+    Operators write the team's channels; every member writes their own.
+    """
 
     queryset = Channel.objects.select_related("team", "owner")
     serializer_class = ChannelSerializer
     filterset_class = ChannelFilter
     orderings = ("id", "name", "created_at")
+    permission_classes = (OperatesOrOwns,)
     bodies = {"create": NewChannel, "partial_update": ChannelChanges}
     answers = {"test": (status.HTTP_202_ACCEPTED, TestStarted)}
 
@@ -110,10 +114,24 @@ class ChannelViewSet(WritableRows[Channel]):
         rows = super().get_queryset()
         return rows if getattr(self, "swagger_fake_view", False) else rows.filter(seen_by(self.request))
 
+    def channel_of_write(self) -> Channel | None:
+        """A new one of one's own counts as one's own already."""
+        if self.action == "create":
+            return self._new_own()
+        pk = self.kwargs.get("pk")
+        return Channel.objects.filter(pk=pk).first() if pk is not None else None
+
+    def _new_own(self) -> Channel | None:
+        data, user = self.request.data, self.request.user
+        if not isinstance(data, dict) or data.get("own") is not True or not isinstance(user, User):
+            return None
+        return Channel(team=one_team(self.request), owner=user)
+
     def create(self, request: Request) -> Response:
-        """Adds a channel of the team: name it with `?team=` where you are in several."""
+        """Adds a channel of the team, or one of your own: name the team with `?team=` where you are in several."""
         asked = self.body(request)
-        team = one_team(request, role=Role.OPERATOR)
+        owner = self._owner(request, wanted=asked.get("own", False))
+        team = one_team(request, role=Role.VIEWER if owner else Role.OPERATOR)
         with naming_fields(ChannelError):
             channel = add_channel(
                 actor=self.actor(request),
@@ -121,8 +139,18 @@ class ChannelViewSet(WritableRows[Channel]):
                 kind=asked["kind"],
                 name=asked["name"],
                 typed=asked.get("typed", {}),
+                owner=owner,
             )
         return self.answer(channel, status.HTTP_201_CREATED)
+
+    def _owner(self, request: Request, *, wanted: bool) -> User | None:
+        if not wanted:
+            return None
+        if isinstance(request.auth, APIToken) or not isinstance(request.user, User):
+            raise ValidationError(
+                {"own": _("A token is nobody: only a person who is signed in has channels of their own.")}
+            )
+        return request.user
 
     def partial_update(self, request: Request, pk: str) -> Response:
         """Changes what is sent and keeps the rest."""

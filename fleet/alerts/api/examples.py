@@ -27,6 +27,7 @@ ALERT_EXAMPLE: dict[str, Any] = {
     "snoozed_until": None,
     "snoozes_until_worse": False,
     "escalated_at": None,
+    "escalated_to": None,
     "flapping": False,
     "reopened": 0,
     "price_per_hour": "4.096575",
@@ -145,3 +146,19 @@ ANSWER_TIMES_EXAMPLE: dict[str, Any] = {
         }
     ],
 }
+ROUTE_EXAMPLE: dict[str, Any] = {
+    "id": 7,
+    "team": "acme",
+    "channel": 3,
+    "severities": ["urgent", "warning"],
+    "causes": ["gpu"],
+    "projects": [2],
+    "only_escalated": False,
+    "digest": "none",
+    "quiet_from": "22:00",
+    "quiet_until": "07:00",
+    "urgent_breaks_quiet": True,
+    "language": "zh-hans",
+    "time_zone": "Asia/Shanghai",
+}
+ESCALATION_EXAMPLE: dict[str, Any] = {"team": "acme", "after_minutes": 15, "person": "bob"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
@@ -14,6 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from fleet.alerts.causes import all_causes
 from fleet.alerts.channels.credentials import config_of, parted
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState, Digest, Route
 from fleet.alerts.channels.picking import WAITING
@@ -170,6 +172,8 @@ def said_of_route(route: Route) -> dict[str, Any]:
         "severity": list(route.severities),
         "causes": list(route.causes),
         "project": [project.name for project in Project.objects.filter(pk__in=route.projects.values("pk"))],
+        "only_escalated": route.only_escalated,
+        "urgent_breaks_quiet": route.urgent_breaks_quiet,
         "quiet_hours": "–".join(clock) if any(clock) else "",
         "digest": route.digest,
         "language": route.language,
@@ -190,6 +194,14 @@ def _write_route(route: Route, words: RouteWords) -> Route:
 def _check_route(channel: Channel, words: RouteWords) -> None:
     if not set(words.severities) <= set(Severity):
         raise ChannelError("severities", _("Choose urgent, warning or note."))
+    if unknown := sorted(set(words.causes) - _known_causes()):
+        raise ChannelError(
+            "causes", _("There is no such kind of trouble: %(names)s.") % {"names": ", ".join(unknown)[:200]}
+        )
+    if words.language and words.language not in dict(settings.LANGUAGES):
+        raise ChannelError("language", _("Choose a language that Rackrent speaks."))
+    if words.digest not in Digest.values:
+        raise ChannelError("digest", _("Choose how often: none, hourly, daily or weekly."))
     if (words.quiet_from is None) != (words.quiet_until is None):
         raise ChannelError("quiet_until", _("Quiet hours need a beginning and an end, or neither."))
     if words.time_zone and words.time_zone not in ZONES:
@@ -198,6 +210,12 @@ def _check_route(channel: Channel, words: RouteWords) -> None:
         raise ChannelError("digest", _("This kind of channel has one incident an alert: it is told at once."))
     if any(project.team_id != channel.team_id for project in words.projects):
         raise ChannelError("projects", _("Choose projects of this team."))
+
+
+def _known_causes() -> set[str]:
+    """By name, and families of them: "gpu.lost" and "gpu"."""
+    names = {cause.name for cause in all_causes()}
+    return names | {name.rpartition(".")[0] for name in names if "." in name}
 
 
 def _check_typed(sender: Sender, typed: Mapping[str, str]) -> None:

@@ -20,7 +20,7 @@ MOST_ROWS = 5_000
 
 def waiting_rows(channel: Channel) -> list[Delivery]:
     rows = Delivery.objects.filter(channel=channel, state__in=WAITING).order_by("pk")
-    return list(rows.select_related("event", "route", "alert__instance__account", "alert__account", "alert__team")[:MOST_ROWS])  # fmt: skip
+    return list(rows.select_related("event", "route", "alert__instance__account", "alert__account", "alert__team", "alert__escalated_to")[:MOST_ROWS])  # fmt: skip
 
 
 def next_batch(rows: Sequence[Delivery], sender: Sender, now: datetime) -> list[Delivery]:

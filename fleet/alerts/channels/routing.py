@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import transaction
@@ -61,6 +61,10 @@ class Listeners:
     def wants(self, route: Route, event: AlertEvent) -> bool:
         if event.actor_id is not None and event.actor_id == route.channel.owner_id:
             return False
+        if is_escalated_to(route.channel, event):
+            return True
+        if event.kind == Kind.ESCALATED and "person" in event.values and route.channel.owner_id is not None:
+            return False
         if event.kind in SEQUELS:
             return (route.channel_id, event.alert_id) in self.told and self._is_about(route, event)
         if route.only_escalated and event.alert.escalated_at is None:
@@ -105,17 +109,25 @@ def zone_of(route: Route | None, channel: Channel | None = None) -> ZoneInfo:
     return ZoneInfo(name if name in ZONES else "UTC")
 
 
+def is_escalated_to(channel: Channel, event: AlertEvent) -> bool:
+    """It was escalated to the channel's owner, who then hears all of it, whatever the channel's routes want."""
+    return channel.owner_id is not None and channel.owner_id == event.alert.escalated_to_id
+
+
 def _delivery(event: AlertEvent, route: Route) -> Delivery:
     broken = route.channel.broken
-    breaks = route.urgent_breaks_quiet and event.severity == Severity.URGENT
+    # Somebody asks for this one person: it waits for no digest, and breaks the quiet as urgent alerts do.
+    named = event.kind == Kind.ESCALATED and is_escalated_to(route.channel, event)
+    breaks = route.urgent_breaks_quiet and (named or event.severity == Severity.URGENT)
+    hours = replace(hours_of(route), digest=Digest.NONE) if named else hours_of(route)
     return Delivery(
         channel=route.channel,
         route=route,
         event=event,
         alert=event.alert,
-        digest=route.digest != Digest.NONE,
+        digest=hours.digest != Digest.NONE,
         state=DeliveryState.DEAD if broken else DeliveryState.QUEUED,
         error=broken,
         created_at=event.at,
-        next_attempt_at=hours_of(route).due(event.at, breaks_quiet=breaks),
+        next_attempt_at=hours.due(event.at, breaks_quiet=breaks),
     )

@@ -17,11 +17,11 @@ from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.links import act_url, page_url, site_name
 from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.channels.picking import newest_by_alert
-from fleet.alerts.channels.routing import zone_of
+from fleet.alerts.channels.routing import is_escalated_to, zone_of
 from fleet.alerts.channels.senders.base import Link, Message
 from fleet.alerts.findings import RANKS
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, Severity
-from fleet.alerts.words import remedy_of, title_of, why_of
+from fleet.alerts.words import remedy_of, title_of, unanswered_words, why_of
 from fleet.formats import amounts_text, duration_text, money_text
 
 Kind = AlertEventKind
@@ -66,7 +66,7 @@ def one_message(channel: Channel, row: Delivery, *, language: str, now: datetime
         event=event.kind,
         severity=event.severity,
         severity_word=_("Resolved") if over else str(Severity(event.severity).label),
-        title=str(TITLES[event.kind]) % {"what": title_of(alert)},
+        title=_title(channel, event) % {"what": title_of(alert)},
         lines=_lines(event),
         facts=_facts(alert, now),
         remedy="" if over else remedy_of(alert),
@@ -77,6 +77,12 @@ def one_message(channel: Channel, row: Delivery, *, language: str, now: datetime
         language=language,
         data=data_of(alert, event, now),
     )
+
+
+def _title(channel: Channel, event: AlertEvent) -> str:
+    if event.kind == Kind.ESCALATED and is_escalated_to(channel, event):
+        return _("Escalated to you: %(what)s")
+    return str(TITLES[event.kind])
 
 
 def summary(channel: Channel, rows: Sequence[Delivery], *, language: str, now: datetime) -> Message:
@@ -139,6 +145,7 @@ def data_of(alert: Alert, event: AlertEvent, now: datetime) -> dict[str, Any]:
         "machine": alert.instance.name if alert.instance else None,
         "account": alert.account.name if alert.account else None,
         "opened_at": alert.opened_at.isoformat(),
+        "escalated_to": alert.escalated_to.get_username() if alert.escalated_to else None,
         "closed_at": alert.closed_at.isoformat() if alert.closed_at else None,
         "price_per_hour": None if alert.price_per_hour is None else str(alert.price_per_hour),
         "money_so_far": None if spent is None else str(spent.quantize(Decimal("0.01"))),
@@ -152,7 +159,11 @@ def _lines(event: AlertEvent) -> list[str]:
     said = [_("Evidence: %(words)s") % {"words": why}] if why else []
     if event.actor_label:
         said.append(_("By %(name)s") % {"name": event.actor_label})
-    if note := str(event.values.get("note") or event.values.get("to") or ""):
+    if to := str(event.values.get("to") or ""):
+        said.append(_("Escalated to %(name)s") % {"name": to})
+    if minutes := event.values.get("after_minutes"):
+        said.append(unanswered_words(minutes))
+    if note := str(event.values.get("note") or ""):
         said.append(note)
     return said
 

@@ -24,6 +24,7 @@ from fleet.alerts.views.inbox import draw_inbox
 from fleet.teams.access import TeamRequest
 from fleet.teams.audit import Actor
 from fleet.teams.fields import one_line
+from fleet.teams.models import User
 
 BIGGEST_ID = 2**63 - 1
 
@@ -40,8 +41,7 @@ class Act:
 def alert_act(request: TeamRequest) -> HttpResponse:
     """`do` says what, `alert` (once or several times) with which. Answers with what the person looked at."""
     now = timezone.now()
-    act = chosen_act(request, now)
-    said = _("Choose what to do with an alert.") if act is None else _do(act, _chosen(request))
+    said = _answer(request, now)
     if request.htmx:
         return draw_inbox(request, Wanted.of(request.GET), now=now, say=said)
     messages.info(request, said)
@@ -60,11 +60,23 @@ def chosen_act(request: TeamRequest, now: datetime) -> Act | None:
     if word == "wake":
         return Act(lambda alert: wake_alert(actor=actor, alert=alert, now=now), _woken)
     if word == "escalate":
-        to = one_line(more)
-        return Act(lambda alert: escalate_alert(actor=actor, alert=alert, now=now, to=to), _escalated)
+        person = _member(request, more) if more else None
+        return Act(lambda alert: escalate_alert(actor=actor, alert=alert, now=now, person=person), _escalated)
     if word == "resolve":
         return Act(lambda alert: resolve_note(actor=actor, alert=alert, now=now), _put_away)
     return None
+
+
+def _member(request: TeamRequest, pk: str) -> User:
+    """Raises ValidationError: they may have left since the page was drawn."""
+    found = (
+        User.objects.filter(memberships__team=request.team, pk=int(pk)).first()
+        if pk.isdecimal() and len(pk) < 19
+        else None
+    )
+    if found is None:
+        raise ValidationError(_("This person is no longer in the team."))
+    return found
 
 
 def _acknowledged(count: int) -> str:
@@ -93,13 +105,18 @@ def _chosen(request: TeamRequest) -> list[Alert]:
     return list(Alert.objects.filter(team=request.team, pk__in=known).select_related("team", "instance", "account"))
 
 
+def _answer(request: TeamRequest, now: datetime) -> str:
+    try:
+        act = chosen_act(request, now)
+        return _("Choose what to do with an alert.") if act is None else _do(act, _chosen(request))
+    except ValidationError as refusal:
+        return " ".join(refusal.messages)
+
+
 def _do(act: Act, alerts: list[Alert]) -> str:
     if not alerts:
         return _("Select an alert first.")
-    try:
-        changed = sum(act.on(alert) for alert in alerts)
-    except ValidationError as refusal:
-        return " ".join(refusal.messages)
+    changed = sum(act.on(alert) for alert in alerts)
     return act.said(changed) if changed else _("Nothing changed: it was done already, or the alert has closed.")
 
 

@@ -19,7 +19,15 @@ AUDIT_SHOWN = 50
 @require_safe
 def alert(request: TeamRequest, pk: int) -> HttpResponse:
     """One alert: what is, the evidence, what to do, its course, and who did what."""
-    related = ("instance__account", "instance__owner", "account", "acknowledged_by", "snoozed_by")
+    related = (
+        "team",
+        "instance__account",
+        "instance__owner",
+        "account",
+        "acknowledged_by",
+        "snoozed_by",
+        "escalated_to",
+    )
     found = get_object_or_404(Alert.objects.filter(team=request.team).select_related(*related), pk=pk)
     entries = AuditEntry.objects.filter(team=request.team, target_type="Alert", target_id=str(pk)).order_by("-pk")
     context = {

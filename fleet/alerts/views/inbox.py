@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from fleet import panels
+from fleet.alerts.escalation import reachable_members
 from fleet.alerts.inbox import GROUPINGS, Wanted, Which, closed_lately, load_inbox
 from fleet.alerts.models import Severity, Signal
 from fleet.alerts.snoozes import SNOOZES
@@ -54,7 +55,12 @@ def _list(request: TeamRequest, wanted: Wanted, now: datetime) -> Context:
 
 def acting(request: TeamRequest) -> Context:
     """What the buttons of an alert need."""
-    return {"may_act": request.membership.can(Role.OPERATOR), "snoozes": list(SNOOZES.items())}
+    may_act = request.membership.can(Role.OPERATOR)
+    return {
+        "may_act": may_act,
+        "snoozes": list(SNOOZES.items()),
+        "colleagues": list(reachable_members(request.team)) if may_act else [],
+    }
 
 
 def _folded(tally: Tally) -> int:

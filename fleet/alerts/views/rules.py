@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from fleet.alerts.choices import update_rule
+from fleet.alerts.escalation import policy_of
 from fleet.alerts.preview import Preview, preview_rule
 from fleet.alerts.preview_words import preview_text
 from fleet.alerts.rule_form import RuleForm
@@ -27,6 +28,7 @@ def rules(request: TeamRequest) -> HttpResponse:
     context = {
         "nav": "alerts",
         "standings": standings_of(request.team),
+        "policy": policy_of(request.team),
         "may_act": request.membership.can(Role.OPERATOR),
     }
     return render(request, "alerts/rules.html", context)

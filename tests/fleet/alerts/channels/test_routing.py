@@ -35,7 +35,7 @@ def heard(channel) -> list[str]:
         ({"severities": ["warning", "note"]}, False),
         ({"causes": ["gpu"]}, True),
         ({"causes": ["gpu.lost"]}, True),
-        ({"causes": ["gpu.los", "machine"]}, False),
+        ({"causes": ["gpu.fault", "machine"]}, False),
         ({"only_escalated": True}, False),
     ],
 )
