@@ -33,3 +33,11 @@ def networks(text: str, regions: tuple[str, ...]) -> Mapping[str, tuple[str, str
         if words:
             found[words[0]] = (words[1], words[2])
     return found
+
+
+def currency(text: str) -> str:
+    """An ISO code of three letters."""
+    code = text.strip().upper()
+    if not re.fullmatch(r"[A-Z]{3}", code):
+        raise InvalidOption("currency", gettext_noop("Write a currency's three letters, as in USD."))
+    return code
