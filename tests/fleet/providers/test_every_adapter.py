@@ -24,6 +24,7 @@ ADAPTERS = list(adapters().values())
 READERS = [adapter for adapter in ADAPTERS if Capability.LIST in adapter.capabilities]
 SEAM = {
     "base",
+    "declared",
     "endings",
     "errors",
     "gpus",
