@@ -27,6 +27,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         call_command("messages", only_compile=True, verbosity=0)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts whole installations comes first: at the end, one worker would wait for the other. Such tests ask for a longer timeout."""
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+
+
 @pytest.fixture(autouse=True)
 def english():
     """A page that was asked for in Chinese leaves its language in the thread; the next test starts without it."""
