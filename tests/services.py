@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # What the process that only hands tests to workers is told; they inherit its environment.
 NO_DATABASE = "postgresql:///no-test-runs-here"
 NO_BROKER = "redis://127.0.0.1:1/0"
-# The data of tests need not outlive the machine.
-POSTGRES_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# The data of tests need not outlive the machine, and nobody guesses their passwords.
+POSTGRES_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "scram_iterations": "1"}
 
 
 @pytest.hookimpl(wrapper=True)
