@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client, override_settings
 from django.utils import translation
@@ -38,6 +42,21 @@ def english():
     """A page that was asked for in Chinese leaves its language in the thread; the next test starts without it."""
     yield
     translation.activate("en")
+
+
+@pytest.fixture
+def apart(db, subtests) -> Callable[[str], AbstractContextManager[None]]:
+    """`with apart("its name"):` is a test of its own within a walk whose rows are made once: what is written in it is taken back."""
+
+    @contextmanager
+    def begin(name: str) -> Iterator[None]:
+        # Throttles count there.
+        cache.clear()
+        with subtests.test(name), transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+
+    return begin
 
 
 # What migrations write and every test needs.

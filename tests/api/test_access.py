@@ -9,79 +9,86 @@ from django.utils import timezone
 from fleet.teams.models import APIToken, Membership, Role, Scope, Team
 from tests.api.resources import LISTS, WRITABLE, first_detail
 
-EVERY_LIST = pytest.mark.parametrize("address", LISTS)
 OPEN_TO_OTHERS = {"/api/v1/teams/"}
 
 
-@EVERY_LIST
-def test_a_stranger_is_refused_with_json(fleet, client, address):
-    answer = client.get(address)
-    assert answer.status_code == 401
-    assert answer.json()["error"] == "not_authenticated"
-    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="Rackrent"'
-    assert "Location" not in answer.headers
+def test_a_stranger_is_refused_with_json(fleet, client, apart):
+    for address in LISTS:
+        with apart(address):
+            answer = client.get(address)
+            assert answer.status_code == 401
+            assert answer.json()["error"] == "not_authenticated"
+            assert answer.headers["WWW-Authenticate"] == 'Bearer realm="Rackrent"'
+            assert "Location" not in answer.headers
 
 
-@EVERY_LIST
-def test_an_admin_sees_every_list_and_row(fleet, alice, as_user, address):
+def test_an_admin_sees_every_list_and_row(fleet, alice, as_user, apart):
     client = as_user(alice)
-    answer = client.get(address)
-    assert answer.status_code == 200
-    assert answer.json()["results"]
-    assert client.get(first_detail(client, address)).status_code == 200
+    for address in LISTS:
+        with apart(address):
+            answer = client.get(address)
+            assert answer.status_code == 200
+            assert answer.json()["results"]
+            assert client.get(first_detail(client, address)).status_code == 200
 
 
-@EVERY_LIST
-def test_an_admin_token_sees_every_list_and_row(fleet, acme, as_token, address):
+def test_an_admin_token_sees_every_list_and_row(fleet, acme, as_token, apart):
     client = as_token(acme, Scope.ADMIN)
-    assert client.get(address).json()["results"]
-    assert client.get(first_detail(client, address)).status_code == 200
+    for address in LISTS:
+        with apart(address):
+            assert client.get(address).json()["results"]
+            assert client.get(first_detail(client, address)).status_code == 200
 
 
-@EVERY_LIST
-def test_another_team_sees_nothing(fleet, alice, charlie, as_user, address):
-    row = first_detail(as_user(alice), address)
-    client = as_user(charlie)
-    own = client.get(address).json()["results"]
-    assert [team["slug"] for team in own] == (["rival"] if address in OPEN_TO_OTHERS else [])
-    assert client.get(row).status_code == 404
-    assert client.get(address, {"team": "acme"}).status_code == 404
+def test_another_team_sees_nothing(fleet, alice, charlie, as_user, apart):
+    owner, client = as_user(alice), as_user(charlie)
+    for address in LISTS:
+        with apart(address):
+            row = first_detail(owner, address)
+            own = client.get(address).json()["results"]
+            assert [team["slug"] for team in own] == (["rival"] if address in OPEN_TO_OTHERS else [])
+            assert client.get(row).status_code == 404
+            assert client.get(address, {"team": "acme"}).status_code == 404
 
 
-@EVERY_LIST
-def test_a_token_of_another_team_sees_nothing(fleet, alice, rival, as_user, as_token, address):
-    row = first_detail(as_user(alice), address)
-    client = as_token(rival, Scope.ADMIN)
-    assert not [one for one in client.get(address).json()["results"] if one.get("slug") == "acme" or "team" in one]
-    assert client.get(row).status_code == 404
-    assert client.get(address, {"team": "acme"}).status_code == 404
+def test_a_token_of_another_team_sees_nothing(fleet, alice, rival, as_user, as_token, apart):
+    owner, client = as_user(alice), as_token(rival, Scope.ADMIN)
+    for address in LISTS:
+        with apart(address):
+            row = first_detail(owner, address)
+            results = client.get(address).json()["results"]
+            assert not [one for one in results if one.get("slug") == "acme" or "team" in one]
+            assert client.get(row).status_code == 404
+            assert client.get(address, {"team": "acme"}).status_code == 404
 
 
-@EVERY_LIST
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [({"expires_at": -1}, "token_expired"), ({"revoked_at": -1}, "token_revoked")],
-)
-def test_a_dead_token_is_refused(fleet, acme, as_token, address, fields, error):
-    moments = {name: timezone.now() + timedelta(seconds=seconds) for name, seconds in fields.items()}
-    answer = as_token(acme, Scope.ADMIN, **moments).get(address)
-    assert (answer.status_code, answer.json()["error"]) == (401, error)
+@pytest.mark.parametrize(("field", "error"), [("expires_at", "token_expired"), ("revoked_at", "token_revoked")])
+def test_a_dead_token_is_refused(fleet, acme, as_token, apart, field, error):
+    client = as_token(acme, Scope.ADMIN, **{field: timezone.now() - timedelta(seconds=1)})
+    for address in LISTS:
+        with apart(address):
+            answer = client.get(address)
+            assert (answer.status_code, answer.json()["error"]) == (401, error)
 
 
-@EVERY_LIST
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
-def test_a_viewer_cannot_write(fleet, alice, vera, acme, as_user, as_token, address, method):
-    row = first_detail(as_user(alice), address)
-    for client in (as_user(vera), as_token(acme, Scope.READ)):
-        for target in (address, row):
-            assert getattr(client, method)(target, {}, content_type="application/json").status_code == 403
+def test_a_viewer_cannot_write(fleet, alice, vera, acme, as_user, as_token, apart, method):
+    owner, viewers = as_user(alice), (as_user(vera), as_token(acme, Scope.READ))
+    for address in LISTS:
+        with apart(address):
+            for target in (address, first_detail(owner, address)):
+                for client in viewers:
+                    answer = getattr(client, method)(target, {}, content_type="application/json")
+                    assert answer.status_code == 403
 
 
-@pytest.mark.parametrize("address", sorted(set(LISTS) - WRITABLE))
-def test_what_has_no_write_side_says_405_to_those_who_may_write(fleet, bob, alice, as_user, address):
-    client = as_user(alice if address == "/api/v1/audit/" else bob)
-    answer = client.post(address, {}, content_type="application/json")
-    assert (answer.status_code, answer.json()["error"]) == (405, "method_not_allowed")
+def test_what_has_no_write_side_says_405_to_those_who_may_write(fleet, bob, alice, as_user, apart):
+    admin, operator = as_user(alice), as_user(bob)
+    for address in sorted(set(LISTS) - WRITABLE):
+        with apart(address):
+            client = admin if address == "/api/v1/audit/" else operator
+            answer = client.post(address, {}, content_type="application/json")
+            assert (answer.status_code, answer.json()["error"]) == (405, "method_not_allowed")
 
 
 def test_a_session_writes_only_with_the_csrf_token(fleet, alice):

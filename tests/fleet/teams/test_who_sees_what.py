@@ -5,9 +5,7 @@ A new page is covered as soon as it has an address. One that takes a number need
 
 from __future__ import annotations
 
-import pytest
-
-from tests.fleet.teams.routes import WORDS, Route, team_routes
+from tests.fleet.teams.routes import WORDS, team_routes
 
 ROUTES = {route.name: route for route in team_routes()}
 # What every member may send, and why.
@@ -22,41 +20,49 @@ FOR_EVERY_MEMBER = {
 }
 
 
-@pytest.fixture(params=sorted(ROUTES))
-def route(request) -> Route:
-    return ROUTES[request.param]
+EVERY_ROUTE = [ROUTES[_name] for _name in sorted(ROUTES)]
 
 
-def test_a_stranger_is_asked_to_sign_in(route, address, client):
-    for answer in (client.get(address(route)), client.post(address(route))):
-        assert answer.status_code == 302
-        assert answer.headers["Location"].startswith("/login/?next=/t/acme/")
+def test_a_stranger_is_asked_to_sign_in(address, client, apart):
+    for route in EVERY_ROUTE:
+        with apart(route.name):
+            for answer in (client.get(address(route)), client.post(address(route))):
+                assert answer.status_code == 302
+                assert answer.headers["Location"].startswith("/login/?next=/t/acme/")
 
 
-def test_for_another_team_nothing_is_there(route, address, charlie, as_user):
+def test_for_another_team_nothing_is_there(address, charlie, as_user, apart):
     browser = as_user(charlie)
-    assert browser.get(address(route)).status_code == 404
-    assert browser.post(address(route)).status_code == 404
+    for route in EVERY_ROUTE:
+        with apart(route.name):
+            assert browser.get(address(route)).status_code == 404
+            assert browser.post(address(route)).status_code == 404
 
 
-def test_what_a_viewer_may_not_send_is_refused(route, address, vera, as_user):
-    answer = as_user(vera).post(address(route))
-    if route.name in FOR_EVERY_MEMBER:
-        assert answer.status_code in {200, 302, 400, 422}
-    else:
-        assert answer.status_code in {403, 405}
+def test_what_a_viewer_may_not_send_is_refused(address, vera, as_user, apart):
+    for route in EVERY_ROUTE:
+        with apart(route.name):
+            answer = as_user(vera).post(address(route))
+            codes = {200, 302, 400, 422} if route.name in FOR_EVERY_MEMBER else {403, 405}
+            assert answer.status_code in codes
 
 
-def test_the_owner_gets_an_answer(route, address, alice, as_user):
-    answer = as_user(alice).get(address(route))
-    assert answer.status_code in {200, 302, 400, 405}
-    assert not answer.headers.get("Location", "").startswith("/login/")
+def test_the_owner_gets_an_answer(address, alice, as_user, apart):
+    browser = as_user(alice)
+    for route in EVERY_ROUTE:
+        with apart(route.name):
+            answer = browser.get(address(route))
+            assert answer.status_code in {200, 302, 400, 405}
+            assert not answer.headers.get("Location", "").startswith("/login/")
 
 
-@pytest.mark.parametrize("name", sorted(name for name, route in ROUTES.items() if set(route.kinds) - set(WORDS)))
-def test_a_thing_of_another_team_cannot_be_reached_through_the_own_one(name, address, charlie, as_user):
+def test_a_thing_of_another_team_cannot_be_reached_through_the_own_one(address, charlie, as_user, apart):
     browser = as_user(charlie)
-    path = address(ROUTES[name], "rival")
-    codes = {browser.get(path).status_code, browser.post(path).status_code}
-    assert 404 in codes
-    assert codes <= {404, 405}
+    routes = [route for route in EVERY_ROUTE if set(route.kinds) - set(WORDS)]
+    assert routes
+    for route in routes:
+        with apart(route.name):
+            path = address(route, "rival")
+            codes = {browser.get(path).status_code, browser.post(path).status_code}
+            assert 404 in codes
+            assert codes <= {404, 405}
