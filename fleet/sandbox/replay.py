@@ -21,7 +21,7 @@ from fleet.sandbox.client import (
 )
 from fleet.sandbox.readings import gpu_uuid
 from fleet.sandbox.replay_memory import PodMemory, ReplayError, ReplayMemory, is_too_old
-from fleet.sandbox.trace import Row, Trace
+from fleet.traces import Row, Trace
 
 JSON = dict[str, Any]
 AGENT_VERSION = "replay"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from fleet.sandbox.desk import write_private
-from fleet.sandbox.trace import Trace
+from fleet.traces import Trace
 
 WINDOW_SECONDS = 48 * 3600.0
 # What is close to falling out of the window might do so on the way.

@@ -46,7 +46,7 @@ class Readings:
 
 
 def traced(path: Path) -> list[Readings]:
-    from fleet.sandbox.trace import read_trace
+    from fleet.traces import read_trace
 
     return [
         Readings(

@@ -22,12 +22,12 @@ from fleet.sandbox.office import ask_database
 from fleet.sandbox.replay import Enrolled, EnrolmentToken, Replay, nothing_more
 from fleet.sandbox.replay_memory import Outside, ReplayError, ReplayMemory, memory_path, outside_window
 from fleet.sandbox.server import http_client
-from fleet.sandbox.trace import Trace, TraceError, read_trace
 from fleet.teams.audit import Actor
 from fleet.teams.models import Team
 from fleet.telemetry.agents import INTERVAL_CHOICES_SECONDS, change_interval
 from fleet.telemetry.enrolment import create_enrolment_token
 from fleet.telemetry.models import Agent
+from fleet.traces import Trace, TraceError, read_trace
 
 SHOWN_BAD_ROWS = 20
 PROGRESS_SECONDS = 2.0

@@ -12,7 +12,7 @@ import pytest
 from fleet.sandbox.client import IngestClient
 from fleet.sandbox.replay import Replay
 from fleet.sandbox.replay_memory import ReplayError, ReplayMemory, memory_path, outside_window
-from fleet.sandbox.trace import Trace, read_trace
+from fleet.traces import Trace, read_trace
 from tests.fleet.sandbox.stub_ingest import StubIngest, busy
 
 PODS, ROWS, STEP = 5, 900, 57

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from fleet.sandbox.readings import gpu_uuid
-from fleet.sandbox.trace import Trace, read_trace
+from fleet.traces import Trace, read_trace
 from tests.fleet.sandbox.dashboard import ROOT, Dashboard, RunningReplay
 
 TRACE = ROOT.parent / "shared" / "traces" / "genai_serving_gpu.csv.gz"

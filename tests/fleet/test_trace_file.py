@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.sandbox.trace import TraceError, read_trace
+from fleet.traces import TraceError, read_trace
 
 HEADER = "pod,t_s,gpu_util_percent,memory_used_bytes\n"
 
