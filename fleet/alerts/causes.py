@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from fleet.states import GpuState
+
 Text = str | Promise
 
 
@@ -15,12 +17,14 @@ class Cause:
     """`title` follows the name of the subject ("train-01 went quiet"); `remedy` says what to do.
 
     quietable: False where a maintenance window must not keep it quiet, because money is at stake.
+    state: what GPUs are in when it is open, where that is what the alert says; drawn as its mark.
     """
 
     name: str
     title: Text
     remedy: Text
     quietable: bool = True
+    state: GpuState | None = None
 
 
 _causes: dict[str, Cause] = {}
@@ -50,6 +54,7 @@ for _cause in (
             "Look at the machine in the provider's console. If it runs, reach it by SSH and look at "
             "“systemctl status rackrent-agent” and at its way out to this dashboard; if it does not answer, restart it."
         ),
+        state=GpuState.UNKNOWN,
     ),
     Cause(
         "provider.outage",
@@ -57,6 +62,7 @@ for _cause in (
         _(
             "Look at the provider's status page before you touch machines. They stay listed here and are billed as before."
         ),
+        state=GpuState.UNKNOWN,
     ),
     Cause(
         "network.outage",
@@ -65,6 +71,7 @@ for _cause in (
             "Machines of several providers went quiet together: look at this dashboard's own network, its web process and "
             "its certificate before the machines."
         ),
+        state=GpuState.UNKNOWN,
     ),
     Cause(
         "gpu.driver",
@@ -115,11 +122,13 @@ for _cause in (
         _(
             "Look at the log of every rank: most often one waits in a collective for another that is gone. Restart the job from its last checkpoint."
         ),
+        state=GpuState.STALLED,
     ),
     Cause(
         "work.starved",
         _("waits for data"),
         _("Copy the data to the local disk, use more loader workers, or larger files; the GPUs could do more."),
+        state=GpuState.STARVED,
     ),
     Cause(
         "agent.trouble",

@@ -14,7 +14,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from fleet.alerts.causes import Text
-from fleet.alerts.lines import Line, load_lines
+from fleet.alerts.lines import RELATED, Line, load_lines
 from fleet.alerts.models import Alert, Severity
 from fleet.alerts.places import provider_name
 from fleet.teams.models import Team
@@ -121,14 +121,5 @@ class Inbox:
 
 def load_inbox(*, team: Team, wanted: Wanted, now: datetime) -> Inbox:
     found = find_alerts(team=team, wanted=wanted, now=now)
-    related = (
-        "team",
-        "instance__account",
-        "instance__owner",
-        "account",
-        "acknowledged_by",
-        "snoozed_by",
-        "escalated_to",
-    )
-    page = Paginator(found.select_related(*related), PAGE_SIZE).get_page(wanted.page)
+    page = Paginator(found.select_related(*RELATED), PAGE_SIZE).get_page(wanted.page)
     return Inbox(wanted, page, load_lines(list(page), now=now))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.models import Delivery, DeliveryState
 from fleet.alerts.escalation import policy_of
 from fleet.alerts.models import Alert, EscalationPolicy, Severity, Signal
@@ -21,6 +22,8 @@ from fleet.words import state_word
 
 # A burst of XIDs is one line of the page, not hundreds.
 SIGNALS_SHOWN = 12
+# What load_lines wants to come with alerts.
+RELATED = ("team", "instance__account", "instance__owner", "account", "acknowledged_by", "snoozed_by", "escalated_to")
 
 
 @dataclass
@@ -62,6 +65,11 @@ class Line:
     def account(self) -> ProviderAccount | None:
         instance = self.alert.instance
         return instance.account if instance else self.alert.account
+
+    @property
+    def mark(self) -> GpuState | None:
+        """What its GPUs are in, where that is what it says; else its severity is drawn."""
+        return cause_of(self.alert.cause).state
 
     @property
     def state(self) -> GpuState | None:
@@ -108,7 +116,7 @@ class Line:
 
 
 def load_lines(alerts: Sequence[Alert], *, now: datetime) -> list[Line]:
-    """`alerts` are of one team and come with it, instance, its account and owner, and account. Nine queries at most, however many there are."""
+    """`alerts` are of one team and come with what is RELATED. Nine queries at most, however many there are."""
     machines = _machines_of([alert.instance for alert in alerts if alert.instance], now)
     signals, told = _signals_of(alerts), _told_of(alerts)
     policy = policy_of(alerts[0].team) if alerts else None

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from fleet import panels
-from fleet.pages.attention import SHOWN, attention
+from fleet.pages.attention import attention
 from fleet.pages.downloads import chart_file
 from fleet.pages.fleet import Fleet, fleet_of, load_fleet
 from fleet.pages.projects import burn_by_project
@@ -60,10 +60,8 @@ def hide_sandbox(request: TeamRequest) -> HttpResponse:
 
 
 def _moving(request: TeamRequest, fleet: Fleet) -> Context:
-    items = attention(fleet.machines)
     return {
-        "items": items[:SHOWN],
-        "more_items": max(0, len(items) - SHOWN),
+        **attention(request, fleet.at),
         "entries": entries(request, None, since=fleet.at - EVENTS_SPAN, until=fleet.at, limit=EVENTS_SHOWN),
         "projects": burn_by_project(fleet.machines),
     }

@@ -6,7 +6,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from fleet.alerts.history import history_of
-from fleet.alerts.lines import load_lines
+from fleet.alerts.lines import RELATED, load_lines
 from fleet.alerts.models import Alert
 from fleet.alerts.views.inbox import acting
 from fleet.teams.access import TeamRequest
@@ -19,16 +19,7 @@ AUDIT_SHOWN = 50
 @require_safe
 def alert(request: TeamRequest, pk: int) -> HttpResponse:
     """One alert: what is, the evidence, what to do, its course, and who did what."""
-    related = (
-        "team",
-        "instance__account",
-        "instance__owner",
-        "account",
-        "acknowledged_by",
-        "snoozed_by",
-        "escalated_to",
-    )
-    found = get_object_or_404(Alert.objects.filter(team=request.team).select_related(*related), pk=pk)
+    found = get_object_or_404(Alert.objects.filter(team=request.team).select_related(*RELATED), pk=pk)
     entries = AuditEntry.objects.filter(team=request.team, target_type="Alert", target_id=str(pk)).order_by("-pk")
     context = {
         "nav": "alerts",

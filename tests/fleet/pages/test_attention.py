@@ -1,92 +1,99 @@
-"""What is said of machines that need a person, and what is left in peace."""
+"""Needs attention: the open alerts of the team, as the inbox has them, and nothing of its own."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.utils import timezone
 
-from fleet.pages.attention import attention
-from fleet.pages.fleet import load_fleet
-from fleet.providers.base import InstanceState
-from fleet.telemetry.models import GpuLatest
+from fleet.alerts.door import clear_event, raise_event
+from fleet.alerts.models import AlertProgress
+from fleet.alerts.people import acknowledge_alert, snooze_alert
+from fleet.pages.attention import SHOWN
+from fleet.teams.audit import Actor
 
-from .conftest import FREE, HELD, STALLED, WORKING
+from .conftest import HELD, STALLED
 
 
 @pytest.fixture
-def lines(acme):
-    return lambda: attention(load_fleet(team=acme, now=timezone.now()).machines)
+def trouble(acme, make_machine):
+    """trouble("train-01", "work.stalled", price="21") opens an alert of a machine of that name."""
+
+    def raise_one(name, cause="gpu.lost", *, severity="urgent", price="8", **fields):
+        machine = make_machine(name=name, readings=[STALLED], price=price)
+        return raise_event(
+            team=acme, cause=cause, subject=f"instance:{machine.pk}", severity=severity, instance=machine,
+            signal=cause.replace(".", "_"), now=timezone.now(), price_per_hour=Decimal(price), **fields
+        )  # fmt: skip
+
+    return raise_one
 
 
-def test_a_healthy_and_a_free_machine_are_left_in_peace(lines, make_machine):
-    make_machine(name="busy", readings=[WORKING])
-    make_machine(name="empty", readings=[FREE])
-    assert lines() == []
+@pytest.fixture
+def panel(alice, as_user):
+    def read() -> str:
+        text: str = as_user(alice).get("/t/acme/").text
+        return text[text.index('id="attention"') : text.index("</aside>", text.index('id="attention"'))]
+
+    return read
 
 
-def test_a_lost_gpu_comes_before_everything(lines, make_machine):
-    make_machine(name="stuck", readings=[STALLED], price="90")
-    make_machine(name="broken", readings=[WORKING, WORKING], price="8", lost=[1])
-    first, second = lines()
-    assert (first.title, first.mark, first.at_stake_text) == ("broken lost a GPU", "urgent", "$4.00")
-    assert "GPU 1" in first.text
-    assert second.title == "stuck makes no progress"
+def test_worst_first_with_the_money_at_stake(trouble, panel):
+    trouble("warm-01", "gpu.throttled", severity="warning", price="90")
+    trouble("broken-01", price="4")
+    trouble("stuck-01", "work.stalled", price="21.52")
+    text = panel()
+    assert text.index("stuck-01 makes no progress") < text.index("broken-01 lost a GPU") < text.index("warm-01")
+    assert '<span class="cost">$21.52/h</span>' in text
 
 
-def test_a_hung_driver_is_not_a_silent_machine(lines, make_machine):
-    make_machine(readings=[WORKING], agent={"nvml_state": "hung", "nvml_detail": "no answer for 90 s"})
-    [line] = lines()
-    assert line.title == "train-01: its GPU driver hangs"
-    assert line.text.startswith("no answer for 90 s. ")
+def test_a_state_is_drawn_as_its_mark_and_all_else_as_its_severity(trouble, panel):
+    trouble("stuck-01", "work.stalled")
+    trouble("broken-01")
+    text = panel()
+    assert text.count('class="gpu" data-s="stalled"') == 1
+    assert text.count('class="sev" data-v="urgent"') == 1
 
 
-def test_a_silent_machine_that_is_billed(lines, make_machine):
-    make_machine(readings=[WORKING], seconds=840, price="27.45")
-    [line] = lines()
-    assert line.title == "train-01 went quiet"
-    assert line.text.startswith("No report for 14 min; ")
-    assert line.at_stake_text == "$27.45"
+def test_it_leads_to_the_alert(trouble, panel):
+    assert f'href="/t/acme/alerts/{trouble("broken-01").pk}/"' in panel()
 
 
-def test_a_silent_machine_without_gpus(lines, make_machine):
-    make_machine(name="web-01", readings=[], seconds=840, price="0.40")
-    make_machine(name="web-02", readings=[])
-    [line] = lines()
-    assert (line.title, line.mark, line.at_stake_text) == ("web-01 went quiet", "unknown", "$0.40")
-    assert line.text.startswith("No report for 14 min; ")
+def test_what_is_snoozed_or_over_is_counted_and_what_somebody_works_on_says_so(trouble, acme, alice, panel):
+    now, actor = timezone.now(), Actor(alice, "alice", "page", "192.0.2.7")
+    snooze_alert(actor=actor, alert=trouble("asleep-01"), now=now, until=None)
+    over = trouble("over-01")
+    clear_event(team=acme, cause=over.cause, subject=over.subject, now=now)
+    acknowledge_alert(actor=actor, alert=trouble("busy-01"), now=now)
+    text = panel()
+    assert "asleep-01" not in text
+    assert "over-01" not in text
+    assert "acknowledged" in text
+    assert "1 snoozed" in text
+    assert "1 closed in the last day" in text
 
 
-def test_a_machine_that_is_off_is_left_in_peace(lines, make_machine):
-    make_machine(readings=[], seconds=840, state=InstanceState.STOPPED, agent={"nvml_state": "hung"})
-    assert lines() == []
+def test_a_long_list_is_cut_and_counted(trouble, panel):
+    for number in range(SHOWN + 3):
+        trouble(f"m-{number}")
+    text = panel()
+    assert text.count("<li>") == SHOWN
+    assert "3 more open" in text
 
 
-def test_a_machine_that_never_had_an_agent_is_not_quiet(lines, make_instance):
-    make_instance(gpus=2)
-    assert lines() == []
+def test_before_the_rules_have_looked_it_is_unknown_and_not_well(acme, make_machine, panel):
+    make_machine(readings=[HELD])
+    assert "have not looked" in panel()
+    AlertProgress.objects.create(team=acme, evaluated_at=timezone.now(), watching_since=timezone.now())
+    assert "Nothing needs you" in panel()
 
 
-def test_waiting_for_data_names_the_reading(lines, make_machine):
-    waiting = {"utilization_percent": 31.0, "memory_used_bytes": 60 << 30}
-    make_machine(readings=[waiting] * 8, host={"cpu_iowait_percent": 64.0})
-    [line] = lines()
-    assert line.text == "8 of 8 GPUs at 31%; the machine waits for its disk 64.0% of the time."
+def test_names_from_machines_are_escaped(trouble, panel):
+    trouble("<img src=x>")
+    assert "<img src=x" not in panel()
 
 
-def test_held_memory_is_priced_since_the_last_work(lines, make_machine):
-    make_machine(readings=[HELD, HELD], price="14.32")
-    GpuLatest.objects.update(idle_since=timezone.now() - timedelta(hours=6, minutes=12))
-    [line] = lines()
-    assert "108 GiB of GPU memory is held." in line.text
-    assert "No work for 6 h 12 min." in line.text
-    assert "About $88.78 so far" in line.text
-
-
-def test_without_a_price_there_is_no_sum(lines, make_machine):
-    make_machine(readings=[HELD], price=None)
-    GpuLatest.objects.update(idle_since=timezone.now() - timedelta(hours=6))
-    [line] = lines()
-    assert line.at_stake_text == ""
-    assert "so far" not in line.text
+def test_another_team_sees_nothing_of_it(trouble, charlie, as_user):
+    trouble("secret-01")
+    assert "secret-01" not in as_user(charlie).get("/t/rival/").text

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.providers.base import Billing, InstanceState
 
-from .conftest import FREE, HELD, STALLED, WORKING
+from .conftest import FREE, HELD, WORKING
 
 
 @pytest.fixture
@@ -97,19 +97,6 @@ def test_tiles_shrink_with_the_fleet(page, make_instance, gpus, density):
 
     Instance.objects.update(gpu_count=gpus)
     assert f'data-density="{density}"' in page()
-
-
-def test_the_worst_comes_first_with_its_money(page, make_machine):
-    make_machine(name="held-big", readings=[HELD, HELD], price="30.00")
-    make_machine(name="stuck-small", readings=[STALLED], price="2.00")
-    text = page()
-    assert text.index("stuck-small makes no progress") < text.index("held-big is held but idle")
-    assert '<span class="cost">$30.00/h</span>' in text
-
-
-def test_all_well_is_said(page, make_machine):
-    make_machine(readings=[WORKING])
-    assert "Nothing needs you" in page()
 
 
 def test_each_project_shows_what_its_gpus_do(page, make_machine, project):

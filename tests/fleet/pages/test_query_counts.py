@@ -6,6 +6,9 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from fleet.alerts.door import raise_event
 
 from .conftest import HELD, WORKING
 
@@ -31,6 +34,22 @@ def test_ten_machines_cost_as_many_queries_as_one(address, alice, as_user, make_
         make_machine(name=f"m{number}", readings=[WORKING, HELD], project=project, owner=alice)
     cache.clear()
     assert queries(client, address) == one
+
+
+def test_ten_alerts_cost_as_many_queries_as_one(acme, alice, as_user, make_machine):
+    client = as_user(alice)
+    counts = []
+    for numbers in (range(1), range(1, 10)):
+        for number in numbers:
+            machine = make_machine(name=f"m{number}", readings=[WORKING])
+            subject = f"instance:{machine.pk}"
+            raise_event(
+                team=acme, cause="gpu.lost", subject=subject, severity="urgent", instance=machine, now=timezone.now()
+            )
+        queries(client, "/t/acme/pulse/")
+        cache.clear()
+        counts.append(queries(client, "/t/acme/pulse/"))
+    assert counts[0] == counts[1]
 
 
 def test_eight_gpus_cost_as_many_queries_as_one(alice, as_user, make_machine):
