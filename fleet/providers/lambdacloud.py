@@ -27,7 +27,6 @@ from fleet.providers.base import (
 from fleet.providers.errors import (
     AuthFailed,
     Invalid,
-    InvalidOption,
     NoCapacity,
     NotFound,
     ProviderError,
@@ -39,7 +38,9 @@ from fleet.providers.errors import (
 from fleet.providers.http import JSON, JsonApi, Problem, endpoint
 from fleet.providers.lambdacloud_endings import ENDINGS, SEMANTICS
 from fleet.providers.lambdacloud_rows import LABEL, image_of, instance_of, offers_of, order_of
+from fleet.providers.orders import known_key
 from fleet.providers.pace import Pace
+from fleet.providers.reading import header_secret, path_of
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised, rows_of
 
@@ -88,9 +89,7 @@ class Lambda:
     semantics: ClassVar[StopSemantics] = SEMANTICS
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        key = options["api_key"]
-        if not key or not key.isascii() or not key.isprintable():
-            raise InvalidOption("api_key", gettext_noop("Enter the API key."))
+        key = header_secret(options, "api_key")
         self._key = key
         self._api = JsonApi(
             label=LABEL,
@@ -114,7 +113,7 @@ class Lambda:
 
     def instance(self, ref: Ref) -> ProviderInstance | None:
         try:
-            answer = self._get(f"instances/{ref.external_id}")
+            answer = self._get(f"instances/{path_of(ref.external_id)}")
         except NotFound:
             return None
         with promised(LABEL):
@@ -134,7 +133,7 @@ class Lambda:
                 raise
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
-        """The token stands in the name and in a tag. The disk is the type's own, whatever size was asked for."""
+        """The token stands in the name and in a tag."""
         order = order_of(spec, token)
         order["ssh_key_names"] = [self._key_name(spec.ssh_public_key)]
         answer = self._send("instance-operations/launch", order)
@@ -160,10 +159,9 @@ class Lambda:
         Raises Invalid when there is none at all: nobody could get into the machine.
         """
         rows = self._list("ssh-keys")
-        with promised(LABEL):
-            known = [str(row["name"]) for row in rows if not public_key or same_key(str(row["public_key"]), public_key)]
-        if known:
-            return known[0]
+        known = known_key(rows, "public_key", public_key) if public_key else next(iter(rows), None)
+        if known is not None:
+            return str(known.get("name"))
         if not public_key:
             raise Invalid(f"{LABEL} needs an SSH key: add one to the order or to the account there.")
         name = f"rackrent-{hashlib.sha256(public_key.encode()).hexdigest()[:12]}"
@@ -180,11 +178,6 @@ class Lambda:
     def _send(self, path: str, body: JSON) -> JSON:
         PACE.wait(self._key)
         return self._api.send("POST", f"/api/v1/{path}", json=body)
-
-
-def same_key(first: str, second: str) -> bool:
-    """Kind and key alone: comments differ."""
-    return first.split()[:2] == second.split()[:2]
 
 
 def problem(body: JSON) -> Problem:

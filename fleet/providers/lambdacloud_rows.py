@@ -21,6 +21,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
+from fleet.providers.orders import on_demand, own_disk
 from fleet.providers.rows import Row, moment, number
 
 LABEL = "Lambda"
@@ -132,8 +133,8 @@ def gpu_memory_mib(kind: Row) -> int | None:
 
 def order_of(spec: CreateSpec, token: str) -> Row:
     """The body of a launch, without its key. Raises Invalid for what Lambda does not rent."""
-    if spec.market is not Market.ON_DEMAND:
-        raise Invalid(f"{LABEL} rents on demand only.")
+    on_demand(spec, LABEL)
+    own_disk(spec, LABEL)
     if not spec.region:
         raise Invalid(f"{LABEL} needs a region: take an offer that has one.")
     order: Row = {

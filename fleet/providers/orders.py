@@ -15,7 +15,7 @@ TOKEN = re.compile(r"rr-[0-9a-f]{16}")
 # How providers that have no code for it say that nothing is free.
 SOLD_OUT = re.compile(
     r"out.of.stock|sold.out|no.capacity|not enough (?:gpu|stock|capacity|resources)|insufficient (?:gpu|stock|capacity|resources)"
-    r"|currently unavailable|not available in|no longer any|库存不足|资源不足|GPU不足|暂无空闲|无空闲",
+    r"|currently unavailable|not available in|no longer any|could not be placed|库存不足|资源不足|GPU不足|暂无空闲|无空闲",
     re.IGNORECASE,
 )
 TAG_CHARACTERS = re.compile(r"[^A-Za-z0-9:_-]+")

@@ -25,15 +25,14 @@ from fleet.providers.base import (
     gettext_noop,
 )
 from fleet.providers.errors import (
-    Invalid,
-    InvalidOption,
-    NoCapacity,
     NotFound,
     ScopeMissing,
     Unavailable,
     WrongState,
 )
 from fleet.providers.http import JSON, JsonApi, Problem, endpoint
+from fleet.providers.orders import order_refusals
+from fleet.providers.reading import header_secret, path_of
 from fleet.providers.registry import register
 from fleet.providers.rows import promised, rows_of
 from fleet.providers.runpod_catalogue import CLOUDS, COUNTS, offers_of
@@ -41,15 +40,6 @@ from fleet.providers.runpod_endings import ENDINGS, SEMANTICS
 from fleet.providers.runpod_pods import GOING, LABEL, STOPPED, instance_of, order_of
 
 PODS = "/v2/pods"
-# A refused order says so in prose alone: 400 stands for a broken rule and for want of machines.
-SOLD_OUT = (
-    "no longer any instances",
-    "no instances",
-    "capacity",
-    "could not be placed",
-    "not available",
-    "no resources",
-)
 
 
 @register
@@ -84,9 +74,7 @@ class RunPod:
     semantics: ClassVar[StopSemantics] = SEMANTICS
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        key = options["api_key"]
-        if not key or not key.isascii() or not key.isprintable():
-            raise InvalidOption("api_key", gettext_noop("Enter the API key."))
+        key = header_secret(options, "api_key")
         self._api = JsonApi(
             label=LABEL,
             base_url=endpoint(self.kind, "https://api.runpod.io"),
@@ -113,7 +101,7 @@ class RunPod:
 
     def instance(self, ref: Ref) -> ProviderInstance | None:
         try:
-            pod = self._api.get(f"{PODS}/{ref.external_id}")
+            pod = self._api.get(path_of_pod(ref))
         except NotFound:
             return None
         with promised(LABEL):
@@ -136,12 +124,10 @@ class RunPod:
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
         """The token stands in the pod's name; pods have no labels, so those of the order are kept by Rackrent alone."""
-        try:
-            pod = self._api.send("POST", PODS, json=order_of(spec, token))
-        except Invalid as refused:
-            if any(word in refused.detail.lower() for word in SOLD_OUT):
-                raise NoCapacity(refused.detail) from None
-            raise
+        order = order_of(spec, token)
+        # 400 stands for a broken rule and for want of machines: only its prose tells them apart.
+        with order_refusals():
+            pod = self._api.send("POST", PODS, json=order)
         if not isinstance(pod, dict) or not pod.get("id"):
             raise Unavailable(f"{LABEL} took the order and named no pod.")
         return Ref(str(pod["id"]))
@@ -167,9 +153,9 @@ class RunPod:
     def _act(self, ref: Ref, action: str, wanted: frozenset[str]) -> None:
         """Asks for an action; a refusal is none when the pod is in one of the `wanted` states already."""
         try:
-            self._api.send("POST", f"{PODS}/{ref.external_id}/action", json={"action": action})
+            self._api.send("POST", f"{path_of_pod(ref)}/action", json={"action": action})
         except WrongState:
-            pod = self._api.get(f"{PODS}/{ref.external_id}")
+            pod = self._api.get(path_of_pod(ref))
             if not isinstance(pod, dict) or pod.get("status") not in wanted:
                 raise
 
@@ -179,6 +165,10 @@ class RunPod:
         except ScopeMissing:
             return False
         return True
+
+
+def path_of_pod(ref: Ref) -> str:
+    return f"{PODS}/{path_of(ref.external_id)}"
 
 
 def problem(body: JSON) -> Problem:

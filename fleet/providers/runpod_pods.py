@@ -22,6 +22,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
+from fleet.providers.orders import chosen_image, on_demand
 from fleet.providers.rows import HOURS_PER_MONTH, Row, moment, price
 
 LABEL = "RunPod"
@@ -149,11 +150,9 @@ def extra_of(pod: Row) -> dict[str, object]:
 
 def order_of(spec: CreateSpec, token: str) -> dict[str, Any]:
     """The body of POST /v2/pods. Raises Invalid for what RunPod does not rent."""
-    if spec.market is Market.SPOT:
-        raise Invalid(f"{LABEL}'s API rents no spot pods.")
+    on_demand(spec, LABEL)
     cloud, count, gpu = split_offer(spec.offer_id)
-    if not spec.image_id:
-        raise Invalid(f"{LABEL} needs an image: a template's id or a reference such as org/image:tag.")
+    image = chosen_image(spec.image_id, LABEL)
     environment = {"PUBLIC_KEY": spec.ssh_public_key} if spec.ssh_public_key else {}
     body: dict[str, Any] = {
         "name": f"{spec.name} {token}",
@@ -162,7 +161,7 @@ def order_of(spec: CreateSpec, token: str) -> dict[str, Any]:
         "gpu": {"id": gpu, "count": count},
         "ports": ["22/tcp"],
         "startSsh": True,
-        ("image" if any(mark in spec.image_id for mark in REFERENCE_MARKS) else "templateId"): spec.image_id,
+        ("image" if any(mark in image for mark in REFERENCE_MARKS) else "templateId"): image,
     }
     if spec.region:
         body["dataCenterIds"] = [spec.region]

@@ -27,7 +27,6 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import (
     Invalid,
-    InvalidOption,
     NoCapacity,
     NotFound,
     ProviderError,
@@ -37,6 +36,7 @@ from fleet.providers.errors import (
 )
 from fleet.providers.http import JSON, JsonApi, Problem, endpoint
 from fleet.providers.pace import Pace
+from fleet.providers.reading import header_secret
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, number, promised, rows_of
 from fleet.providers.vast_endings import ENDINGS, SEMANTICS
@@ -89,9 +89,7 @@ class Vast:
     semantics: ClassVar[StopSemantics] = SEMANTICS
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        key = options["api_key"]
-        if not key or not key.isascii() or not key.isprintable():
-            raise InvalidOption("api_key", gettext_noop("Enter the API key."))
+        key = header_secret(options, "api_key")
         self._key = key
         self._api = JsonApi(
             label=LABEL,

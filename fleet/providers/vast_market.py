@@ -9,6 +9,7 @@ from decimal import Decimal
 from fleet.providers.base import CreateSpec, Market, Money, Offer
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
+from fleet.providers.orders import chosen_image
 from fleet.providers.rows import Row, epoch, number, price
 from fleet.providers.vast_rows import LABEL, ram_mib, tenancy_of
 
@@ -60,10 +61,8 @@ def extra_of(row: Row) -> dict[str, object]:
 
 def order_of(spec: CreateSpec, token: str) -> Row:
     """The body of an order. Raises Invalid for what Vast.ai would not take."""
-    if not spec.image_id:
-        raise Invalid(f"{LABEL} needs an image: a reference such as org/image:tag.")
     order: Row = {
-        "image": spec.image_id,
+        "image": chosen_image(spec.image_id, LABEL),
         "label": f"{spec.name} {token}",
         "disk": spec.disk_gb or DEFAULT_DISK_GB,
         "runtype": "ssh_direct",

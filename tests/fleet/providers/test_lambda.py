@@ -142,7 +142,9 @@ def test_an_image_is_an_id_or_a_family(adapter, cloud, image, field):
     assert cloud.asked("create")[0].json["image"] == {field: image}
 
 
-@pytest.mark.parametrize("change", [{"market": Market.SPOT}, {"region": ""}], ids=["spot", "no region"])
+@pytest.mark.parametrize(
+    "change", [{"market": Market.SPOT}, {"region": ""}, {"disk_gb": 200}], ids=["spot", "no region", "disk"]
+)
 def test_what_lambda_does_not_rent_is_refused_before_it_is_asked(adapter, cloud, change):
     with pytest.raises(Invalid):
         adapter.create(replace(cloud.order(), **change), TOKEN)

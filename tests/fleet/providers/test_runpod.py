@@ -148,6 +148,12 @@ def test_a_broken_rule_is_not_taken_for_want_of_machines(adapter, runpod):
     assert "mounts.persistent" in refused.value.detail
 
 
+def test_a_place_without_machines_is_want_of_capacity(adapter, runpod):
+    runpod.refuse(400, on="create", message="This GPU and data center combination could not be placed.")
+    with pytest.raises(NoCapacity):
+        adapter.create(runpod.order(), "rr-0123456789abcdef")
+
+
 def test_offers_of_both_clouds_with_the_stock_of_each_place(adapter):
     offers = list(adapter.offers(OfferQuery(gpu_count=2)))
     secure = {offer.region: offer for offer in offers if offer.external_id == f"SECURE:2:{H100}"}
