@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 
-from fleet.providers.base import gettext_noop
+from fleet.providers.base import Market, Money, gettext_noop
 from fleet.providers.errors import InvalidOption
 
+PRICE_LINE = re.compile(r"\s*(spot\s+)?([a-z0-9-]+/)?([A-Za-z0-9._-]+)[\s:=,]+\$?(\d+(?:\.\d+)?)\s*")
 REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 
 
@@ -41,3 +44,34 @@ def currency(text: str) -> str:
     if not re.fullmatch(r"[A-Z]{3}", code):
         raise InvalidOption("currency", gettext_noop("Write a currency's three letters, as in USD."))
     return code
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """What an admin typed of prices that the API does not tell, by "type", "region/type", "spot type" or "spot region/type"."""
+
+    prices: Mapping[str, Decimal]
+    currency: str
+
+    def of(self, kind: str, region: str, market: Market) -> Money | None:
+        """An hour of the whole machine. None for what was not typed, and for what is not paid by the hour."""
+        if market not in {Market.ON_DEMAND, Market.SPOT}:
+            return None
+        word = "spot " if market is Market.SPOT else ""
+        amount = self.prices.get(f"{word}{region}/{kind}", self.prices.get(f"{word}{kind}"))
+        return None if amount is None else Money(amount, self.currency)
+
+
+def price_lines(text: str, currency: str) -> PriceTable:
+    """Raises InvalidOption with the number of a line that is no type and price."""
+    prices = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        match = PRICE_LINE.fullmatch(line)
+        if match is None:
+            message = gettext_noop("Line %(line)s is not a type and a price an hour.")
+            raise InvalidOption("prices", message, line=str(number))
+        word = "spot " if match[1] else ""
+        prices[f"{word}{match[2] or ''}{match[3]}"] = Decimal(match[4])
+    return PriceTable(prices, currency)
