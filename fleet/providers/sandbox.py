@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 import httpx
 
 from fleet.providers.base import (
     AccountInfo,
-    Billing,
     Capability,
+    CreateSpec,
     Ending,
     Field,
-    InstanceState,
-    Market,
-    Money,
+    Offer,
+    OfferQuery,
     Part,
     ProviderImage,
     ProviderInstance,
     Ref,
-    Ssh,
     StopSemantics,
-    Tenancy,
     gettext_noop,
 )
 from fleet.providers.errors import (
@@ -45,46 +41,17 @@ from fleet.providers.errors import (
     Unavailable,
     WrongState,
 )
-from fleet.providers.gpus import canonical
 from fleet.providers.redact import cut
 from fleet.providers.registry import register
+from fleet.providers.sandbox_facts import image_of, instance_of, offers_of
 
 PAGE_SIZE = 50
+# Where an order can be told apart from the others again.
+ORDER_LABEL = "rackrent-order"
 MAX_PAGES = 1000
 TIMEOUT_SECONDS = 10.0
 DEFAULT_WEB_PORT = 8400
 
-STATES: Mapping[str, InstanceState] = {
-    "provisioning": InstanceState.PROVISIONING,
-    "starting": InstanceState.STARTING,
-    "running": InstanceState.RUNNING,
-    "stopping": InstanceState.STOPPING,
-    "stopped": InstanceState.STOPPED,
-    "reclaimed": InstanceState.STOPPED,
-    "terminating": InstanceState.TERMINATING,
-    "terminated": InstanceState.TERMINATED,
-}
-BILLING: Mapping[str, Billing] = {
-    "provisioning": Billing.NONE,
-    "starting": Billing.STORAGE,
-    "running": Billing.FULL,
-    "stopping": Billing.FULL,
-    "stopped": Billing.STORAGE,
-    "reclaimed": Billing.STORAGE,
-    "terminating": Billing.STORAGE,
-    "terminated": Billing.NONE,
-}
-MARKETS: Mapping[str, Market] = {
-    "on_demand": Market.ON_DEMAND,
-    "spot": Market.SPOT,
-    "prepaid": Market.PREPAID,
-}
-TENANCIES: Mapping[str, Tenancy] = {
-    "dedicated_host": Tenancy.DEDICATED_HOST,
-    "dedicated_gpu": Tenancy.DEDICATED_GPU,
-    "community_host": Tenancy.COMMUNITY_HOST,
-    "fraction": Tenancy.FRACTION,
-}
 ERRORS: Mapping[int, type[ProviderError]] = {
     400: Invalid,
     401: AuthFailed,
@@ -121,7 +88,22 @@ class Sandbox:
             secret=True,
         ),
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.LIST,
+            Capability.FIND,
+            Capability.START,
+            Capability.STOP,
+            Capability.TERMINATE,
+            Capability.REBOOT,
+            Capability.CREATE,
+            Capability.OFFERS,
+            Capability.IMAGES,
+            Capability.SAVE_IMAGE,
+        }
+    )
+    # The sandbox keeps the key of an order for ever.
+    create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()
     semantics: ClassVar[StopSemantics] = StopSemantics(
@@ -129,6 +111,7 @@ class Sandbox:
         billed_when_stopped=frozenset({Part.BOOT_DISK}),
         lost_on_stop=frozenset({Part.GPU_SLOT, Part.PUBLIC_ADDRESS}),
         lost_on_terminate=frozenset({Part.BOOT_DISK, Part.PUBLIC_ADDRESS}),
+        settle_seconds=60,
         source="docs/sandbox.md",
         confirmed=True,
     )
@@ -147,6 +130,53 @@ class Sandbox:
     def instances(self) -> Iterator[ProviderInstance]:
         with self._client() as client:
             yield from (instance_of(row) for row in every(client, "instances"))
+
+    def instance(self, ref: Ref) -> ProviderInstance | None:
+        with self._client() as client:
+            try:
+                return instance_of(read(client, f"instances/{quote(ref.external_id, safe='')}"))
+            except NotFound:
+                return None
+
+    def start(self, ref: Ref) -> None:
+        self._act("POST", ref, "/start")
+
+    def stop(self, ref: Ref) -> None:
+        self._act("POST", ref, "/stop")
+
+    def reboot(self, ref: Ref) -> None:
+        self._act("POST", ref, "/reboot")
+
+    def terminate(self, ref: Ref) -> None:
+        try:
+            self._act("DELETE", ref)
+        except NotFound:
+            return
+
+    def create(self, spec: CreateSpec, token: str) -> Ref:
+        ordered = {
+            "offer": spec.offer_id,
+            "name": spec.name,
+            "market": spec.market.value,
+            "labels": {**spec.labels, ORDER_LABEL: token},
+            **{name: value for name, value in (("region", spec.region), ("image", spec.image_id)) if value},
+            **({"disk_gb": spec.disk_gb} if spec.disk_gb is not None else {}),
+        }
+        with self._client() as client:
+            made = send(client, "POST", "instances", json=ordered, headers={"Idempotency-Key": token})
+        return instance_of(made).ref
+
+    def save_image(self, ref: Ref, name: str) -> ProviderImage:
+        return image_of(self._act("POST", ref, "/image", {"name": name}))
+
+    def offers(self, query: OfferQuery) -> Iterator[Offer]:
+        with self._client() as client:
+            for row in every(client, "offers"):
+                yield from offers_of(row)
+
+    def _act(self, method: str, ref: Ref, word: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
+        with self._client() as client:
+            return send(client, method, f"instances/{quote(ref.external_id, safe='')}{word}", json=body or {})
 
     def images(self) -> Iterator[ProviderImage]:
         with self._client() as client:
@@ -180,8 +210,17 @@ def every(client: httpx.Client, name: str) -> Iterator[dict[str, Any]]:
 
 
 def read(client: httpx.Client, path: str, **query: str) -> dict[str, Any]:
+    return answered(client, client.build_request("GET", path, params=query))
+
+
+def send(client: httpx.Client, method: str, path: str, **more: Any) -> dict[str, Any]:
+    """Never tried a second time."""
+    return answered(client, client.build_request(method, path, **more))
+
+
+def answered(client: httpx.Client, request: httpx.Request) -> dict[str, Any]:
     try:
-        response = client.get(path, params=query)
+        response = client.send(request)
         content = response.json() if response.is_success else None
     except httpx.HTTPError as error:
         raise Unavailable(f"The sandbox does not answer ({type(error).__name__}).") from error
@@ -218,74 +257,3 @@ def retry_after(response: httpx.Response) -> float | None:
         return float(response.headers["Retry-After"])
     except (KeyError, ValueError):
         return None
-
-
-def instance_of(row: dict[str, Any]) -> ProviderInstance:
-    """Raises Unavailable for a row that is not what the API promises."""
-    try:
-        return _instance(row)
-    except (KeyError, TypeError, ValueError, AttributeError, InvalidOperation) as error:
-        raise Unavailable(
-            f"The sandbox lists a machine in a form that is not its own ({type(error).__name__})."
-        ) from error
-
-
-def _instance(row: dict[str, Any]) -> ProviderInstance:
-    gpu, image, raw = row["gpu"], row.get("image") or {}, str(row["status"])
-    return ProviderInstance(
-        ref=Ref(str(row["id"]), str(row["region"])),
-        name=str(row["name"]),
-        state=STATES.get(raw, InstanceState.UNKNOWN),
-        raw_state=raw,
-        state_reason=str(row.get("status_reason") or ""),
-        billing=BILLING.get(raw, Billing.UNKNOWN),
-        market=MARKETS.get(str(row.get("market")), Market.UNKNOWN),
-        tenancy=TENANCIES.get(str(row.get("tenancy")), Tenancy.UNKNOWN),
-        instance_type=str(row.get("type") or ""),
-        gpu_raw=str(gpu["model"]),
-        gpu_model=canonical(str(gpu["model"]), memory_mib=gpu.get("memory_mib")),
-        gpu_count=gpu.get("count"),
-        gpu_memory_mib=gpu.get("memory_mib"),
-        host_share=None if row.get("host_share") is None else Decimal(row["host_share"]),
-        vcpus=row.get("vcpus"),
-        ram_mib=None if row.get("ram_gib") is None else int(row["ram_gib"]) * 1024,
-        disk_gb=row.get("disk_gb"),
-        rate=money(row, "price_per_hour"),
-        storage_rate=money(row, "storage_price_per_hour"),
-        ssh=addresses(row.get("ssh")),
-        image_id=str(image.get("id", "")),
-        image_name=str(image.get("name", "")),
-        created_at=moment(row.get("created_at")),
-        started_at=moment(row.get("started_at")),
-        stopped_at=moment(row.get("stopped_at")),
-        expires_at=moment(row.get("lease_ends_at")),
-        labels={str(name): str(value) for name, value in (row.get("labels") or {}).items()},
-    )
-
-
-def image_of(row: dict[str, Any]) -> ProviderImage:
-    try:
-        return ProviderImage(str(row["id"]), str(row["name"]), moment(row.get("created_at")))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Unavailable(
-            f"The sandbox lists an image in a form that is not its own ({type(error).__name__})."
-        ) from error
-
-
-def money(row: dict[str, Any], name: str) -> Money | None:
-    value = row.get(name)
-    return None if value is None else Money(Decimal(value), str(row["currency"]))
-
-
-def addresses(ssh: dict[str, Any] | None) -> tuple[Ssh, ...]:
-    return (Ssh(str(ssh["host"]), int(ssh["port"]), str(ssh["user"])),) if ssh else ()
-
-
-def moment(word: str | None) -> datetime | None:
-    """Raises ValueError for a time without a zone: guessing one would move bills."""
-    if word is None:
-        return None
-    value = datetime.fromisoformat(word)
-    if value.tzinfo is None:
-        raise ValueError(word)
-    return value

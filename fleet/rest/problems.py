@@ -7,9 +7,9 @@ from rest_framework.exceptions import APIException
 
 
 class NamedProblem(APIException):
-    """A refusal that is about one parameter."""
+    """A refusal with a code and a status of its own; mostly about one parameter."""
 
-    def __init__(self, detail: str, *, code: str, status_code: int, field: str) -> None:
+    def __init__(self, detail: str, *, code: str, status_code: int, field: str | None) -> None:
         super().__init__(detail, code)
         self.status_code = status_code
         self.field = field

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,29 @@ from fleet.sandbox.rentals import Rental, first_rentals
 
 STATE_VERSION = 1
 MAX_RENTALS = 200
+IMAGE_SECONDS = 60.0
 
 
 class RefusedError(Exception):
     """What the provider answers instead of doing it: an HTTP status, a code and words."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
 
 
 class StateError(Exception):
     """The kept state cannot be used; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedImage:
+    id: str
+    name: str
+    created_at: float
+
+    def status(self, now: float) -> str:
+        return "ready" if now - self.created_at >= IMAGE_SECONDS else "pending"
 
 
 class Desk:
@@ -39,6 +50,8 @@ class Desk:
         self.rentals: dict[str, Rental] = {}
         # Idempotency key of a create request -> the machine it made.
         self.created: dict[str, str] = {}
+        # Saved from machines, beside those that the sandbox has of its own.
+        self.images: dict[str, SavedImage] = {}
         self.full_key = self.read_key = ""
         self.born_at = 0.0
         if path.exists():
@@ -59,6 +72,7 @@ class Desk:
         self.born_at, self.full_key, self.read_key = state["born_at"], state["full_key"], state["read_key"]
         self.rentals = {row["id"]: Rental(**row) for row in state["rentals"]}
         self.created = state["created"]
+        self.images = {row["id"]: SavedImage(**row) for row in state.get("images", [])}
 
     def _save(self) -> None:
         write_private(
@@ -70,6 +84,7 @@ class Desk:
                 "read_key": self.read_key,
                 "rentals": [asdict(rental) for rental in self.rentals.values()],
                 "created": self.created,
+                "images": [asdict(image) for image in self.images.values()],
             },
         )
 
@@ -94,8 +109,24 @@ class Desk:
         except KeyError:
             raise RefusedError(404, "not_found", f"There is no machine {machine_id}.") from None
 
+    def image_names(self) -> dict[str, str]:
+        """Of every image that a machine can start from, or runs."""
+        return IMAGES | {image.id: image.name for image in self.images.values()}
+
+    def save_image(self, machine_id: str, request: Mapping[str, Any]) -> SavedImage:
+        rental = self.get(machine_id)
+        if rental.status not in {"running", "stopped"}:
+            raise RefusedError(
+                409, "wrong_state", f"{rental.name} is {rental.status}; an image needs it running or stopped."
+            )
+        image_id = f"img-{secrets.token_hex(4)}"
+        image = SavedImage(image_id, _text(request, "name", rental.name), self.clock())
+        self.images[image.id] = image
+        self._save()
+        return image
+
     def change(self, machine_id: str, act: Callable[[Rental, float], None]) -> Rental:
-        """Apply Rental.start, .stop or .terminate. Raises WrongStateError."""
+        """Apply Rental.start, .stop, .reboot or .terminate. Raises WrongStateError."""
         rental = self.get(machine_id)
         act(rental, self.clock())
         self._save()
@@ -112,6 +143,10 @@ class Desk:
         self._save()
         return rental
 
+    def _ready_images(self) -> list[str]:
+        now = self.clock()
+        return [image.id for image in self.images.values() if image.status(now) == "ready"]
+
     def _new_rental(self, request: Mapping[str, Any]) -> Rental:
         offer = _offer(request)
         if len(self.rentals) >= MAX_RENTALS:
@@ -124,7 +159,7 @@ class Desk:
             offer=offer.name,
             region=_one_of(request, "region", offer.regions),
             market=_market(request, offer),
-            image=_one_of(request, "image", tuple(IMAGES)),
+            image=_one_of(request, "image", (*IMAGES, *self._ready_images())),
             disk_gb=_disk(request),
             status="provisioning",
             status_since=now,

@@ -16,7 +16,8 @@ from urllib.parse import parse_qs
 from zlib import crc32
 
 from fleet.sandbox.cast import HOURS_PER_MONTH, IMAGES, OFFERS, Offer, storage_price_per_hour
-from fleet.sandbox.desk import Desk, RefusedError
+from fleet.sandbox.desk import Desk, RefusedError, SavedImage
+from fleet.sandbox.lies import RETURNS_AFTER_SECONDS, Lies
 from fleet.sandbox.rentals import Rental, WrongStateError
 
 JSON = dict[str, Any]
@@ -27,6 +28,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 PAGE_SIZE, MAX_PAGE_SIZE = 10, 100
 MAX_BODY_BYTES = 1 << 16
 CURRENCY = "USD"
+# Never lied to: whoever sets the lies must be able to take them back.
+LIES = re.compile(r"/v1/lies")
+ACTS = {"start": Rental.start, "stop": Rental.stop, "reboot": Rental.reboot}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Request:
 class SandboxAPI:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
+        self.lies = Lies(desk.clock)
         self.routes: Sequence[tuple[str, re.Pattern[str], int, Callable[..., JSON]]] = (
             ("GET", re.compile(r"/v1/account"), 200, self.account),
             ("GET", re.compile(r"/v1/offers"), 200, self.offers),
@@ -57,22 +62,29 @@ class SandboxAPI:
             ("GET", re.compile(r"/v1/instances"), 200, self.instances),
             ("POST", re.compile(r"/v1/instances"), 201, self.create),
             ("GET", re.compile(r"/v1/instances/([\w-]+)"), 200, self.instance),
-            ("POST", re.compile(r"/v1/instances/([\w-]+)/(start|stop)"), 202, self.act),
+            ("POST", re.compile(r"/v1/instances/([\w-]+)/(start|stop|reboot)"), 202, self.act),
+            ("POST", re.compile(r"/v1/instances/([\w-]+)/image"), 202, self.save_image),
             ("DELETE", re.compile(r"/v1/instances/([\w-]+)"), 202, self.terminate),
+            ("GET", LIES, 200, self.show_lies),
+            ("PUT", LIES, 200, self.set_lies),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        wait: float | None = None
         try:
             request = await _read(scope, receive)
             self._authorize(request)
+            if not LIES.fullmatch(request.path):
+                self.lies.before(request.method)
             status, answer = self._answer(request)
         except RefusedError as refused:
             status, answer = refused.status, {"error": {"code": refused.code, "message": refused.message}}
+            wait = refused.retry_after
         except WrongStateError as error:
             status, answer = 409, {"error": {"code": "wrong_state", "message": str(error)}}
-        await _send(send, status, answer)
+        await _send(send, status, answer, retry_after=wait)
 
     def _authorize(self, request: Request) -> None:
         key = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
@@ -103,24 +115,64 @@ class SandboxAPI:
         return _page(request, [(offer.name, offer_json(offer)) for offer in OFFERS.values()], "offers")
 
     def images(self, request: Request) -> JSON:
-        created_at = _iso(self.desk.born_at - 60 * 86400)
-        rows = [(key, {"id": key, "name": name, "created_at": created_at}) for key, name in IMAGES.items()]
-        return _page(request, rows, "images")
+        created_at = self.desk.born_at - 60 * 86400
+        own = [
+            (key, {"id": key, "name": name, "status": "ready", "created_at": _iso(created_at)})
+            for key, name in IMAGES.items()
+        ]
+        saved = [(image.id, self._image_json(image)) for image in self.desk.images.values()]
+        return _page(request, [*own, *saved], "images")
 
     def instances(self, request: Request) -> JSON:
-        return _page(request, [(rental.id, instance_json(rental)) for rental in self.desk.all()], "instances")
+        now = self.desk.clock()
+        listed = [rental for rental in self.desk.all() if rental.is_listed(now)]
+        return _page(request, [(rental.id, self._json(rental)) for rental in listed], "instances")
 
     def instance(self, request: Request, machine_id: str) -> JSON:
-        return instance_json(self.desk.get(machine_id))
+        rental = self.desk.get(machine_id)
+        if not rental.is_listed(self.desk.clock()):
+            raise RefusedError(404, "not_found", f"There is no machine {machine_id}.")
+        return self._json(rental)
 
     def create(self, request: Request) -> JSON:
-        return instance_json(self.desk.create(request.json(), request.headers.get("idempotency-key", "")))
+        rental = self.desk.create(request.json(), request.headers.get("idempotency-key", ""))
+        rental.listed_from = self.lies.listed_from(rental.listed_from)
+        self.lies.after_create()
+        return self._json(rental)
 
     def act(self, request: Request, machine_id: str, word: str) -> JSON:
-        return instance_json(self.desk.change(machine_id, Rental.start if word == "start" else Rental.stop))
+        if self.lies.takes("still_running"):
+            return self._json(self.desk.get(machine_id))
+        before = self.desk.get(machine_id).status
+        rental = self.desk.change(machine_id, ACTS[word])
+        if rental.status != before and self.lies.takes("forgets"):
+            rental.instead = before
+        return self._json(rental)
+
+    def save_image(self, request: Request, machine_id: str) -> JSON:
+        return self._image_json(self.desk.save_image(machine_id, request.json()))
 
     def terminate(self, request: Request, machine_id: str) -> JSON:
-        return instance_json(self.desk.change(machine_id, Rental.terminate))
+        if self.lies.takes("still_running"):
+            return self._json(self.desk.get(machine_id))
+        rental = self.desk.change(machine_id, Rental.terminate)
+        if rental.comes_back_at is None and self.lies.takes("returns"):
+            rental.comes_back_at = self.desk.clock() + RETURNS_AFTER_SECONDS
+        return self._json(rental)
+
+    def show_lies(self, request: Request) -> JSON:
+        return self.lies.shown()
+
+    def set_lies(self, request: Request) -> JSON:
+        self.lies.set(request.json())
+        return self.lies.shown()
+
+    def _json(self, rental: Rental) -> JSON:
+        return instance_json(rental, self.desk.image_names()[rental.image])
+
+    def _image_json(self, image: SavedImage) -> JSON:
+        status = image.status(self.desk.clock())
+        return {"id": image.id, "name": image.name, "status": status, "created_at": _iso(image.created_at)}
 
 
 def _page(request: Request, rows: list[tuple[str, JSON]], name: str) -> JSON:
@@ -157,7 +209,7 @@ def offer_json(offer: Offer) -> JSON:
     }
 
 
-def instance_json(rental: Rental) -> JSON:
+def instance_json(rental: Rental, image_name: str) -> JSON:
     offer = OFFERS[rental.offer]
     return {
         "id": rental.id,
@@ -176,7 +228,7 @@ def instance_json(rental: Rental) -> JSON:
         "price_per_hour": str(offer.price_per_hour(rental.market)),
         "storage_price_per_hour": str(storage_price_per_hour(rental.disk_gb)),
         "currency": CURRENCY,
-        "image": {"id": rental.image, "name": IMAGES[rental.image]},
+        "image": {"id": rental.image, "name": image_name},
         "ssh": _ssh(rental, offer),
         "created_at": _iso(rental.created_at),
         "started_at": _iso(rental.started_at),
@@ -214,8 +266,10 @@ async def _read(scope: Scope, receive: Receive) -> Request:
     return Request(scope["method"], scope["path"], query, headers, body)
 
 
-async def _send(send: Send, status: int, answer: JSON) -> None:
+async def _send(send: Send, status: int, answer: JSON, *, retry_after: float | None = None) -> None:
     body = json.dumps(answer).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if retry_after is not None:
+        headers.append((b"retry-after", str(int(retry_after)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -15,6 +15,7 @@ from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
+from fleet.inventory.operations.models import Operation, OperationEvent
 from fleet.providers.base import Market, Tenancy
 from fleet.states import GpuState
 from fleet.teams.audit import Actor, record
@@ -93,6 +94,11 @@ def fleet(acme, alice, bob, project, account, make_instance):
     Observation.objects.create(
         instance=instance, seen_at=NOW, state="running", billing="full", currency="USD", rule_version=1
     )
+    operation = Operation.objects.create(
+        team=acme, account=cloud, instance=instance, kind="stop", token="rr-0123456789abcdef", price_per_hour="32.7726",
+        requested_by=bob, requested_label="bob", state="verifying", accepted_at=NOW, sent_at=NOW, seen_at=NOW,
+    )  # fmt: skip
+    OperationEvent.objects.create(operation=operation, at=NOW, kind="accepted", state="accepted")
     EnvironmentReport.objects.create(instance=instance, reported_at=NOW, digest="d", data={"os": "Debian 12"})
     Hold.objects.create(
         instance=instance, kind=HoldKind.PERSON, owner=bob, expires_at=timezone.now() + timedelta(hours=1)

@@ -14,7 +14,7 @@ from django.test import Client
 
 from fleet.alerts.channels.models import Channel, Route
 from fleet.alerts.models import Alert, AlertEvent, Signal
-from fleet.inventory.models import GPU
+from fleet.inventory.models import GPU, ProviderAccount
 from fleet.teams.models import Scope
 from fleet.telemetry.models import Agent, HostLatest, ScrapeTarget
 from tests.api.conftest import NOW
@@ -55,6 +55,8 @@ def seventeen(acme, account, make_instance, fleet, counted):
     host.instance = machine
     host.save(force_insert=True)
     Agent.objects.filter(instance=old).update(instance=machine)
+    cloud = ProviderAccount.objects.create(team=acme, kind="sandbox", name="Lab", monitor_only=False)
+    make_instance(id=21, name="lab-21", account=cloud, external_id="lab-21", price_per_hour="2.5")
     ScrapeTarget.objects.create(id=9, instance=machine, url="http://203.0.114.9:9100/metrics")
     about = {"team": acme, "instance": machine, "cause": "gpu.lost", "subject": "instance:17", "severity": "urgent"}
     evidence = {"kind": "gpu_lost", "detail": "gpu:41", "values": {"gpu": 0}, "signals": 1}
@@ -125,10 +127,11 @@ def test_every_command_answers_as_the_guide_says(seventeen, acme, make_token, co
     expected = json.loads(said)
     good = (
         201
-        if "--json" in command and "PATCH" not in command and not re.search(r"/plan/|/acknowledge/", command)
+        if "--json" in command and "PATCH" not in command and not re.search(r"/plan/|/acknowledge/|/bulk/", command)
         else 200
     )
-    assert answer.status_code == (good if not expected.get("error") else 401 if "TOKEN" not in command else 400)
+    refused = {"loses_data": 409}.get(expected.get("error"), 401 if "TOKEN" not in command else 400)
+    assert answer.status_code == (refused if expected.get("error") else good)
     shape_holds(expected, answer.json())
 
 

@@ -133,6 +133,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
     actions.add("/api/v1/channels/{id}/test/")
     single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE}
+    actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}
 
 

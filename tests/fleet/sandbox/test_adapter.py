@@ -26,7 +26,8 @@ from fleet.providers.errors import (
     Unavailable,
     WrongState,
 )
-from fleet.providers.sandbox import PAGE_SIZE, STATES, Sandbox, sandbox_port
+from fleet.providers.sandbox import PAGE_SIZE, Sandbox, sandbox_port
+from fleet.providers.sandbox_facts import STATES
 from fleet.sandbox.desk import Desk
 from fleet.sandbox.http_api import SandboxAPI
 from fleet.sandbox.rentals import PASSING
