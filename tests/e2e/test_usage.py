@@ -20,12 +20,12 @@ from tests.seed import seed_fleet
 from .waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
-DAYS = 5
+DAYS = 2
 
 
 @pytest.fixture
 def fleet(server) -> Team:
-    """Five days of hours: by day at work, by night held; one machine is never heard of."""
+    """Two days of hours: by day at work, by night held; one machine is never heard of."""
     now = timezone.now()
     ensure_partitions(now=now, since=now - timedelta(days=DAYS + 1))
     team = seed_fleet(now=now + timedelta(seconds=50), samples=False)

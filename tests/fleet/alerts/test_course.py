@@ -28,7 +28,7 @@ def hot(fleet, cloud):
     fleet.add(cloud, "node-1")
     fleet.evaluate()
     fleet.gpu = {"temperature_celsius": 92.0}
-    fleet.pass_time(400)
+    fleet.pass_time(400, step=50)
     assert fleet.told() == ["gpu.throttled opened"]
     return fleet
 
