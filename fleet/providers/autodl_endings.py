@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
-
-KEPT, LOST = gettext_noop("kept"), gettext_noop("lost")
-NOT_BILLED = gettext_noop("not billed")
+from fleet.providers.fates import FREE, KEPT, LOST, NEW_MACHINE, NOT_BILLED, NOT_PROMISED, STILL_BILLED, VOLUMES_KEPT
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("powers off; terms paid by day, week or month run on"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("paid disk space, day by day")),
-        volumes=Fate(Sign.KEPT, KEPT),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("paid disk space, day by day")),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.KEPT, KEPT, gettext_noop("released after 15 days off, as users report")),
-        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("the GPU may be let to somebody else")),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("the GPU may be let to somebody else")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("powers off first, then releases the machine with its disks"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
+        gpus=FREE,
         disks_billing=Fate(Sign.OFF, NOT_BILLED, gettext_noop("saved images beyond the free space are billed on")),
         volumes=Fate(Sign.LOST, LOST, gettext_noop("data disk")),
         local_disk=Fate(Sign.LOST, LOST),
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
 )
 

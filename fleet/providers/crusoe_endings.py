@@ -1,37 +1,39 @@
-"""What stopping and deleting mean at Crusoe: https://docs.crusoecloud.com/compute/virtual-machines/managing-vms, read November 2026."""
+"""What stopping and deleting mean at Crusoe, as documented; no bill of ours has shown it yet."""
 
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import (
+    FREE,
+    LOOK_AT_VOLUMES,
+    LOST,
+    NEW_MACHINE,
+    NOT_PROMISED,
+    STILL_BILLED,
+    VOLUMES_DETACHED,
+    VOLUMES_KEPT,
+)
 
-KEPT, LOST = gettext_noop("kept"), gettext_noop("lost")
-NOT_BILLED = gettext_noop("not billed")
 EPHEMERAL = gettext_noop("the ephemeral NVMe disks")
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("what is reserved is paid whether it runs or not"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(
-            Sign.PAID, gettext_noop("still billed"), gettext_noop("persistent disks and static addresses")
-        ),
-        volumes=Fate(Sign.KEPT, KEPT),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("persistent disks and static addresses")),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.LOST, LOST, EPHEMERAL),
-        return_=Fate(
-            Sign.RISK, gettext_noop("not promised"), gettext_noop("needs free capacity; the public address changes")
-        ),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("needs free capacity; the public address changes")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("deletes the machine and its system disk"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(
-            Sign.RISK, gettext_noop("look at volumes"), gettext_noop("data disks are billed until deleted")
-        ),
-        volumes=Fate(Sign.KEPT, KEPT, gettext_noop("detached, billed until deleted")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.RISK, LOOK_AT_VOLUMES, gettext_noop("data disks are billed until deleted")),
+        volumes=VOLUMES_DETACHED,
         local_disk=Fate(Sign.LOST, LOST, EPHEMERAL),
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
 )
 

@@ -1,42 +1,52 @@
-"""What shutting off, hibernating and deleting mean at Hyperstack: https://docs.hyperstack.cloud/docs/billing/states-and-billing, read November 2026."""
+"""What shutting off, hibernating and deleting mean at Hyperstack: https://docs.hyperstack.cloud/docs/billing/states-and-billing.
+
+Hibernating gives the host back: what lay on its own (ephemeral) disk is taken to be lost.
+"""
 
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import (
+    FREE,
+    KEPT,
+    LOOK_AT_VOLUMES,
+    LOST,
+    NEW_MACHINE,
+    NOT_PROMISED,
+    STILL_BILLED,
+    VOLUMES_DETACHED,
+    VOLUMES_KEPT,
+)
 
-KEPT, LOST = gettext_noop("kept"), gettext_noop("lost")
-NOT_BILLED, STILL_BILLED = gettext_noop("not billed"), gettext_noop("still billed")
 EPHEMERAL = gettext_noop("the ephemeral disk")
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("hibernates: the only way here that ends the charge for the GPUs; not every flavor can"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
+        gpus=FREE,
         disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("root disk, volumes and the public address")),
-        volumes=Fate(Sign.KEPT, KEPT),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.LOST, LOST, EPHEMERAL),
-        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("needs free capacity; the address is kept")),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("needs free capacity; the address is kept")),
     ),
     Ending(
         event=gettext_noop("Shut off"),
         note=gettext_noop("from inside the machine or in the console: costs as much as running"),
         gpus=Fate(Sign.PAID, STILL_BILLED, gettext_noop("the GPU stays reserved")),
         disks_billing=Fate(Sign.PAID, STILL_BILLED),
-        volumes=Fate(Sign.KEPT, KEPT),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.KEPT, KEPT),
         return_=Fate(Sign.KEPT, gettext_noop("same machine"), gettext_noop("with its address")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("deletes the machine"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(
-            Sign.RISK, gettext_noop("look at volumes"), gettext_noop("volumes and snapshots are billed on")
-        ),
-        volumes=Fate(Sign.KEPT, KEPT, gettext_noop("detached, billed until deleted")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.RISK, LOOK_AT_VOLUMES, gettext_noop("volumes and snapshots are billed on")),
+        volumes=VOLUMES_DETACHED,
         local_disk=Fate(Sign.LOST, LOST, gettext_noop("root and ephemeral disk")),
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
 )
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pytest
 
-from fleet.providers.autodl import AutoDL
 from fleet.providers.base import Billing, Market, Money, Ref, Ssh, Tenancy
 from fleet.providers.errors import (
     AuthFailed,
@@ -20,33 +19,11 @@ from fleet.providers.errors import (
     Unavailable,
     WrongState,
 )
-from tests.fleet.providers.fakes.autodl import ONCE, AutoDLFake
+from tests.fleet.providers.fakes.autodl import ONCE
 from tests.fleet.providers.fakes.base import PLANTED
 from tests.fleet.providers.fakes.server import told
 
-TOKEN = "rr-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def server():
-    fake = AutoDLFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return AutoDL(fake.options)
+KIND, TOKEN = "autodl", "rr-0123456789abcdef"
 
 
 def test_a_machine_in_our_words(adapter, fake):

@@ -12,33 +12,11 @@ from fleet.providers.crusoe import Crusoe
 from fleet.providers.crusoe_auth import decoded, signed
 from fleet.providers.crusoe_facts import disk_gb
 from fleet.providers.errors import AuthFailed, Invalid, InvalidOption, PartialCreate
-from tests.fleet.providers.fakes.crusoe import EIGHT, CrusoeFake
+from tests.fleet.providers.fakes.crusoe import EIGHT
 from tests.fleet.providers.fakes.server import told
 
-TOKEN = "rr-0123456789abcdef"
+KIND, TOKEN = "crusoe", "rr-0123456789abcdef"
 SIGNATURE = "7mziwXLJnBRZEOZefIkw0BpFk8Rwl-tOJxcqM-C53e8"
-
-
-@pytest.fixture(scope="module")
-def server():
-    fake = CrusoeFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Crusoe(fake.options)
 
 
 def test_a_machine_in_our_words(adapter, fake):

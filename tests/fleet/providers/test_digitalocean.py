@@ -10,31 +10,8 @@ import pytest
 from fleet.providers.base import Billing, Capability, ImageState, Market, OfferQuery, Ref, Ssh, Tenancy
 from fleet.providers.digitalocean import DigitalOcean
 from fleet.providers.errors import Invalid, Unavailable
-from tests.fleet.providers.fakes.digitalocean import DigitalOceanFake
 
-TOKEN = "rr-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def server():
-    fake = DigitalOceanFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return DigitalOcean(fake.options)
+KIND, TOKEN = "digitalocean", "rr-0123456789abcdef"
 
 
 def test_a_droplet_in_our_words(adapter, fake):

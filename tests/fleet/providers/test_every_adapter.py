@@ -28,6 +28,7 @@ SEAM = {
     "declared",
     "endings",
     "errors",
+    "fates",
     "gpus",
     "http",
     "offers",

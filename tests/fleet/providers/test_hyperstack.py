@@ -9,33 +9,9 @@ import pytest
 
 from fleet.providers.base import Billing, InstanceState, Market, Money, OfferQuery, Ssh, Tenancy
 from fleet.providers.errors import Invalid, Unavailable, WrongState
-from fleet.providers.hyperstack import Hyperstack
-from tests.fleet.providers.fakes.hyperstack import HyperstackFake
 from tests.fleet.providers.fakes.server import told
 
-TOKEN = "rr-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def server():
-    fake = HyperstackFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Hyperstack(fake.options)
+KIND, TOKEN = "hyperstack", "rr-0123456789abcdef"
 
 
 def test_a_machine_in_our_words(adapter, fake):

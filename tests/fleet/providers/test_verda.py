@@ -12,31 +12,9 @@ from fleet.providers.base import Billing, Capability, InstanceState, Market, Mon
 from fleet.providers.errors import AuthFailed, Invalid, QuotaOrFunds
 from fleet.providers.verda import Verda
 from tests.fleet.providers.fakes.server import Answer, told
-from tests.fleet.providers.fakes.verda import EIGHT, ONE, VerdaFake
+from tests.fleet.providers.fakes.verda import EIGHT, ONE
 
-TOKEN = "rr-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def server():
-    fake = VerdaFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Verda(fake.options)
+KIND, TOKEN = "verda", "rr-0123456789abcdef"
 
 
 def test_a_machine_in_our_words(adapter, fake):

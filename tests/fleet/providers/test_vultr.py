@@ -12,31 +12,8 @@ from fleet.providers.base import Billing, Capability, InstanceState, Market, Mon
 from fleet.providers.errors import Invalid, NotFound, WrongState
 from fleet.providers.vultr import Vultr
 from fleet.providers.vultr_facts import disk_gb, price_of
-from tests.fleet.providers.fakes.vultr import VultrFake
 
-TOKEN = "rr-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def server():
-    fake = VultrFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Vultr(fake.options)
+KIND, TOKEN = "vultr", "rr-0123456789abcdef"
 
 
 @pytest.fixture
