@@ -29,7 +29,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
-from fleet.providers.orders import chosen_image, client_token, name_with_token
+from fleet.providers.orders import chosen_image, client_token, name_with_token, no_price_limit, on_demand
 from fleet.providers.rows import Row, moment, number
 
 LABEL = "AutoDL"
@@ -169,6 +169,8 @@ def order_of(spec: CreateSpec, token: str) -> Row:
     """The token stands in the name: machines have no labels here. Raises Invalid."""
     if not 1 <= spec.gpu_count <= MOST_GPUS:
         raise Invalid(f"{LABEL} rents 1 to {MOST_GPUS} GPUs in one machine.")
+    on_demand(spec, LABEL)
+    no_price_limit(spec, LABEL)
     order: Row = {
         "req_gpu_amount": spec.gpu_count,
         "expand_system_disk_by_gb": spec.disk_gb or 0,

@@ -33,7 +33,7 @@ from fleet.providers.errors import (
     Unavailable,
 )
 from fleet.providers.http import DETAIL_CHARS, JsonApi, endpoint
-from fleet.providers.orders import chosen_image, name_with_token, on_demand, order_refusals, own_disk
+from fleet.providers.orders import chosen_image, name_with_token, no_price_limit, on_demand, order_refusals, own_disk
 from fleet.providers.reading import (
     MAX_PAGES,
     await_answer,
@@ -46,6 +46,7 @@ from fleet.providers.reading import (
 from fleet.providers.redact import cut
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised, rows_of
+from fleet.providers.typed import price_lines
 
 LABEL = "Crusoe"
 PAGE_SIZE = 100
@@ -71,6 +72,16 @@ class Crusoe:
             label=gettext_noop("Project id"),
             help_text=gettext_noop("machines of other projects are not seen"),
         ),
+        Field(
+            name="prices",
+            label=gettext_noop("Prices"),
+            help_text=gettext_noop(
+                "one a line: type and price per hour of the whole machine in USD, as in “l40s-48gb.1x 1.00”, “spot l40s-48gb.1x 0.50” "
+                "for spot. Crusoe does not tell them; a type without one counts as unknown."
+            ),
+            required=False,
+            multiline=True,
+        ),
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
         {
@@ -93,6 +104,7 @@ class Crusoe:
     def __init__(self, options: Mapping[str, str]) -> None:
         access_key, secret_key = header_secret(options, "access_key"), required(options, "secret_key")
         self._project_id = required(options, "project_id")
+        self._prices = price_lines(options["prices"], "USD")
         self._project = f"projects/{path_of(self._project_id)}"
         self._machines = f"{self._project}/compute/vms/instances"
         self._api = JsonApi(
@@ -110,7 +122,7 @@ class Crusoe:
         rows = list(self._every(self._machines))
         types = self._types() if rows else {}
         with promised(LABEL):
-            made = [instance_of(row, types) for row in rows]
+            made = [instance_of(row, types, self._prices) for row in rows]
         yield from made
 
     def instance(self, ref: Ref) -> ProviderInstance | None:
@@ -119,7 +131,7 @@ class Crusoe:
             return None
         types = self._types()
         with promised(LABEL):
-            return instance_of(row, types)
+            return instance_of(row, types, self._prices)
 
     def start(self, ref: Ref) -> None:
         if word_of(self._machine(ref)) == "SHUTOFF":
@@ -144,6 +156,7 @@ class Crusoe:
     def create(self, spec: CreateSpec, token: str) -> Ref:
         """The token stands in the name: machines have no labels here, so those of the order are kept by Rackrent alone."""
         own_disk(spec, LABEL)
+        no_price_limit(spec, LABEL)
         on_demand(spec, LABEL)
         if not spec.ssh_public_key:
             raise Invalid(f"{LABEL} makes no machine without an SSH key.")
@@ -168,7 +181,7 @@ class Crusoe:
     def offers(self, query: OfferQuery) -> Iterator[Offer]:
         types, capacities = self._types(), rows_of(self._api.get("capacities"), "items", LABEL)
         with promised(LABEL):
-            found = list(offers_of(types, capacities))
+            found = list(offers_of(types, capacities, self._prices))
         yield from found
 
     def images(self) -> Iterator[ProviderImage]:

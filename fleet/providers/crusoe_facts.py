@@ -1,4 +1,4 @@
-"""From Crusoe's rows to our words. Pure. No price stands in this API: what a type costs is in the price table, or unknown."""
+"""From Crusoe's rows to our words. Pure. No price stands in this API: what a type costs is typed, or unknown."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from fleet.providers.gpus import canonical
 from fleet.providers.orders import client_token
 from fleet.providers.reading import mib, whole
 from fleet.providers.rows import Row, moment
+from fleet.providers.typed import PriceTable
 
 # Written with and without "STATE_" in front.
 STATES: Mapping[str, InstanceState] = {
@@ -50,11 +51,12 @@ def word_of(row: Row) -> str:
     return str(row.get("state") or "").removeprefix(PREFIX)
 
 
-def instance_of(row: Row, types: Mapping[str, Row]) -> ProviderInstance:
+def instance_of(row: Row, types: Mapping[str, Row], prices: PriceTable) -> ProviderInstance:
     word, kind = word_of(row), str(row.get("type") or "")
     market = Market.RESERVED if row.get("reservation_id") else MARKETS.get(str(row.get("billing_type")), Market.UNKNOWN)
+    location = str(row.get("location") or "")
     return ProviderInstance(
-        ref=Ref(str(row["id"]), str(row.get("location") or "")),
+        ref=Ref(str(row["id"]), location),
         name=str(row["name"]),
         state=STATES.get(word, InstanceState.UNKNOWN),
         raw_state=str(row["state"]),
@@ -63,6 +65,7 @@ def instance_of(row: Row, types: Mapping[str, Row]) -> ProviderInstance:
         instance_type=kind,
         **size_of(kind, types.get(kind, {})),
         disk_gb=disk_gb(row.get("disks") or ()),
+        rate=prices.of(kind, location, market),
         ssh=addresses_of(row),
         created_at=moment(row.get("created_at")),
         extra={
@@ -134,7 +137,7 @@ def system_disk(row: Row) -> str:
     return next(str(disk["id"]) for disk in row["disks"] if disk.get("attachment_type") == "os")
 
 
-def offers_of(types: Mapping[str, Row], capacities: Iterable[Row]) -> Iterator[Offer]:
+def offers_of(types: Mapping[str, Row], capacities: Iterable[Row], prices: PriceTable) -> Iterator[Offer]:
     """One for each place that has a type with GPUs; several kinds of quota may count one place more than once."""
     free: dict[tuple[str, str], int] = {}
     for row in capacities:
@@ -148,6 +151,7 @@ def offers_of(types: Mapping[str, Row], capacities: Iterable[Row]) -> Iterator[O
                 instance_type=kind,
                 region=location,
                 available=quantity > 0,
+                price=prices.of(kind, location, Market.ON_DEMAND),
                 gpu_interconnect="nvlink" if "-sxm" in kind and known["num_gpu"] > 1 else "",
                 disk_gb=whole(known.get("disk_gb")) or None,
                 disk_kind="nvme" if known.get("disk_gb") else "",

@@ -32,7 +32,7 @@ from fleet.providers.digitalocean_facts import image_of, instance_of, offers_of
 from fleet.providers.digitalocean_metrics import QUESTIONS, usage_of
 from fleet.providers.errors import NotFound
 from fleet.providers.http import JsonApi, Problem, endpoint
-from fleet.providers.orders import chosen_image, known_key, on_demand, order_refusals, own_disk, tags_of
+from fleet.providers.orders import chosen_image, known_key, no_price_limit, on_demand, order_refusals, own_disk, tags_of
 from fleet.providers.reading import MAX_PAGES, complete, endless, header_secret, mapping_of, path_of
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised, rows_of
@@ -126,6 +126,7 @@ class DigitalOcean:
     def create(self, spec: CreateSpec, token: str) -> Ref:
         image = chosen_image(spec.image_id, LABEL)
         own_disk(spec, LABEL)
+        no_price_limit(spec, LABEL)
         on_demand(spec, LABEL)
         body: dict[str, object] = {
             "name": spec.name or token,

@@ -34,6 +34,7 @@ from fleet.providers.orders import (
     chosen_image,
     known_key,
     name_with_token,
+    no_price_limit,
     order_refusals,
     own_disk,
     plain_name,
@@ -143,6 +144,7 @@ class Hyperstack:
     def create(self, spec: CreateSpec, token: str) -> Ref:
         image = chosen_image(spec.image_id, LABEL)
         own_disk(spec, LABEL)
+        no_price_limit(spec, LABEL)
         if image.startswith(SNAPSHOT):
             return self._restored(image.removeprefix(SNAPSHOT), spec, token)
         environment = self._environment(spec.region)

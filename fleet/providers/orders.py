@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from fleet.providers.base import CreateSpec, Market
-from fleet.providers.errors import Invalid, NoCapacity, QuotaOrFunds, Unavailable, WrongState
+from fleet.providers.errors import Invalid, NoCapacity, QuotaOrFunds, WrongState
 from fleet.providers.rows import Row
 
 # What a launch is found again by, wherever a provider shows it.
@@ -23,10 +23,13 @@ TAG_CHARACTERS = re.compile(r"[^A-Za-z0-9:_-]+")
 
 @contextmanager
 def order_refusals() -> Iterator[None]:
-    """Raises NoCapacity for a refusal that says in words what the provider has no code for."""
+    """Raises NoCapacity for a refusal that says in words what the provider has no code for.
+
+    A server in trouble refuses nothing, whatever it says: the order may have been taken.
+    """
     try:
         yield
-    except (Invalid, WrongState, Unavailable, QuotaOrFunds) as refused:
+    except (Invalid, WrongState, QuotaOrFunds) as refused:
         if SOLD_OUT.search(refused.detail):
             raise NoCapacity(refused.detail) from None
         raise
@@ -66,6 +69,12 @@ def chosen_image(image_id: str, label: str) -> str:
     if not image_id:
         raise Invalid(f"{label} needs an image to start from. Choose one.")
     return image_id
+
+
+def no_price_limit(spec: CreateSpec, label: str) -> None:
+    """Raises Invalid for a limit that nothing would hold."""
+    if spec.max_price_per_hour is not None:
+        raise Invalid(f"{label} takes no limit of price. Leave it empty.")
 
 
 def own_disk(spec: CreateSpec, label: str) -> None:

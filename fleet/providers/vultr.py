@@ -26,7 +26,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import NotFound, WrongState
 from fleet.providers.http import JsonApi, Problem, endpoint
-from fleet.providers.orders import chosen_image, known_key, on_demand, order_refusals, own_disk, tags_of
+from fleet.providers.orders import chosen_image, known_key, no_price_limit, on_demand, order_refusals, own_disk, tags_of
 from fleet.providers.reading import MAX_PAGES, complete, endless, header_secret, mapping_of, path_of
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised, rows_of
@@ -124,6 +124,7 @@ class Vultr:
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
         own_disk(spec, LABEL)
+        no_price_limit(spec, LABEL)
         on_demand(spec, LABEL)
         path, _, one, _, _ = HOMES[1 if spec.offer_id.startswith("vbm-") else 0]
         body: dict[str, object] = {

@@ -167,7 +167,10 @@ def test_a_key_and_a_script_go_through_the_start_command(adapter, fake):
     assert adapter.instance(Ref(ref.external_id)).name == f"train-{TOKEN}"
 
 
-@pytest.mark.parametrize("wish", [{"gpu_count": 5}, {"gpu_count": 0}, {"image_id": ""}])
+@pytest.mark.parametrize(
+    "wish",
+    [{"gpu_count": 5}, {"max_price_per_hour": Decimal(1)}, {"market": Market.SPOT}, {"gpu_count": 0}, {"image_id": ""}],
+)
 def test_a_wish_that_cannot_be_met_is_refused(adapter, fake, wish):
     with pytest.raises(Invalid):
         adapter.create(replace(fake.order(), **wish), TOKEN)

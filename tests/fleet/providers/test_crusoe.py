@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import httpx
 import pytest
 
-from fleet.providers.base import Billing, ImageState, Market, OfferQuery, Ssh, Tenancy
+from fleet.providers.base import Billing, ImageState, Market, Money, OfferQuery, Ssh, Tenancy
 from fleet.providers.crusoe import Crusoe
 from fleet.providers.crusoe_auth import decoded, signed
 from fleet.providers.crusoe_facts import disk_gb
@@ -82,6 +83,25 @@ def test_what_is_reserved_may_go_on_costing_while_it_is_stopped(adapter, fake):
     assert (machine.market, machine.billing) == (Market.RESERVED, Billing.UNKNOWN)
 
 
+def test_what_nobody_typed_a_price_for_is_unpriced(fake):
+    fake.seed()
+    (machine,) = Crusoe({**fake.options, "prices": ""}).instances()
+    assert machine.rate is None
+
+
+def test_spot_has_a_price_of_its_own(fake):
+    (ref,) = fake.seed()
+    fake.machines[ref.external_id]["billing_type"] = "Spot"
+    (machine,) = Crusoe({**fake.options, "prices": f"{EIGHT} 31.20\nspot {EIGHT} 12.80"}).instances()
+    assert (machine.market, machine.rate) == (Market.SPOT, Money(Decimal("12.80"), "USD"))
+
+
+def test_a_line_that_is_no_price_is_refused_with_its_number(fake):
+    with pytest.raises(InvalidOption) as refused:
+        Crusoe({**fake.options, "prices": f"{EIGHT} 31.20\nh100 cheap"})
+    assert (refused.value.field, refused.value.params) == ("prices", {"line": "2"})
+
+
 def test_a_type_that_the_list_lacks_is_read_from_its_name(adapter, fake):
     fake.add(fake.machine(fake.number(), "old", "l40s-48gb.4x"))
     (machine,) = adapter.instances()
@@ -91,7 +111,9 @@ def test_a_type_that_the_list_lacks_is_read_from_its_name(adapter, fake):
 def test_offers_are_places_with_the_best_of_their_quotas(adapter):
     offers = {offer.region: offer for offer in adapter.offers(OfferQuery())}
     assert {region: offer.available for region, offer in offers.items()} == {"us-east1-a": True, "eu-iceland1-a": False}
-    assert all(offer.external_id == EIGHT and offer.price is None for offer in offers.values())
+    assert all(
+        offer.external_id == EIGHT and offer.price == Money(Decimal("31.20"), "USD") for offer in offers.values()
+    )
 
 
 def test_an_image_is_made_of_the_system_disk(adapter, fake):
@@ -110,7 +132,16 @@ def test_an_image_goes_where_its_kind_belongs(adapter, fake, image, field):
     assert [request.json[field] for request in fake.asked("create")] == [image]
 
 
-@pytest.mark.parametrize("wish", [{"disk_gb": 500}, {"market": Market.SPOT}, {"image_id": ""}, {"ssh_public_key": ""}])
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"disk_gb": 500},
+        {"max_price_per_hour": Decimal(1)},
+        {"market": Market.SPOT},
+        {"image_id": ""},
+        {"ssh_public_key": ""},
+    ],
+)
 def test_a_wish_that_cannot_be_met_is_refused_and_not_dropped(adapter, fake, wish):
     with pytest.raises(Invalid):
         adapter.create(replace(fake.order(), **wish), TOKEN)

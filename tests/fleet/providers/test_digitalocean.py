@@ -119,7 +119,9 @@ def test_a_key_that_is_there_is_not_added_again(adapter, fake):
     assert fake.asked("create")[1].json["ssh_keys"] == [fake.keys[0]["id"]]
 
 
-@pytest.mark.parametrize("wish", [{"disk_gb": 500}, {"market": Market.SPOT}, {"image_id": ""}])
+@pytest.mark.parametrize(
+    "wish", [{"disk_gb": 500}, {"max_price_per_hour": Decimal(1)}, {"market": Market.SPOT}, {"image_id": ""}]
+)
 def test_a_wish_that_cannot_be_met_is_refused_and_not_dropped(adapter, fake, wish):
     with pytest.raises(Invalid):
         adapter.create(replace(fake.order(), **wish), TOKEN)

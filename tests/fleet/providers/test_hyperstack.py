@@ -115,7 +115,9 @@ def test_a_key_that_is_there_is_not_added_again(adapter, fake):
     assert {request.json["key_name"] for request in fake.asked("create")} == {"rr-0000000000000001"}
 
 
-@pytest.mark.parametrize("wish", [{"disk_gb": 500}, {"image_id": ""}, {"ssh_public_key": ""}])
+@pytest.mark.parametrize(
+    "wish", [{"disk_gb": 500}, {"max_price_per_hour": Decimal(1)}, {"image_id": ""}, {"ssh_public_key": ""}]
+)
 def test_a_wish_that_cannot_be_met_is_refused_and_not_dropped(adapter, fake, wish):
     with pytest.raises(Invalid):
         adapter.create(replace(fake.order(), **wish), TOKEN)

@@ -111,7 +111,9 @@ def test_an_image_goes_where_its_kind_belongs(adapter, fake, image, field):
     assert base64.b64decode(order["user_data"]) == b"#!/bin/sh\n"
 
 
-@pytest.mark.parametrize("wish", [{"disk_gb": 500}, {"market": Market.SPOT}, {"image_id": ""}])
+@pytest.mark.parametrize(
+    "wish", [{"disk_gb": 500}, {"max_price_per_hour": Decimal(1)}, {"market": Market.SPOT}, {"image_id": ""}]
+)
 def test_a_wish_that_cannot_be_met_is_refused_and_not_dropped(adapter, fake, wish):
     with pytest.raises(Invalid):
         adapter.create(replace(fake.order(), **wish), TOKEN)

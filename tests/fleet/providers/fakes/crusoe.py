@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from fleet.providers import crusoe, reading
-from fleet.providers.base import Billing, CreateSpec, InstanceState, Ref
+from fleet.providers.base import Billing, CreateSpec, InstanceState, Money, Ref
 from fleet.providers.crusoe_auth import decoded, signed
 from tests.fleet.providers.fakes.base import Fake, KnownOffer, Means, Row
 from tests.fleet.providers.fakes.description import SPECS, Description
@@ -44,6 +45,7 @@ class CrusoeFake(Fake):
         "access_key": "AK-1",
         "secret_key": "U0VDUkVULWNydXNvZS0wMTIzNDU2Nzg5",
         "project_id": "p-1",
+        "prices": f"{EIGHT} 31.20",
     }
     states = {
         "STATE_CREATING": Means(InstanceState.PROVISIONING, Billing.UNKNOWN),
@@ -55,11 +57,11 @@ class CrusoeFake(Fake):
         "STATE_DELETING": Means(InstanceState.TERMINATING, Billing.UNKNOWN),
         "STATE_DELETED": Means(InstanceState.TERMINATED, Billing.NONE),
     }
-    price = None
+    price = Money(Decimal("31.20"), "USD")
     can_lack = frozenset({"address", "gpu"})
     many = 5
     answers_partially = True
-    known_offer = KnownOffer(EIGHT, "H100 SXM", 8, None)
+    known_offer = KnownOffer(EIGHT, "H100 SXM", 8, Money(Decimal("31.20"), "USD"))
 
     def __init__(self) -> None:
         super().__init__()
