@@ -8,10 +8,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fleet.alerts.channels.models import Channel, Delivery
+from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
+from fleet.inventory.operations.models import Operation
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
@@ -47,6 +48,8 @@ def more(fleet, acme, alice, make_instance):
             raise_event(team=other, cause="x.y", subject=str(machine.pk), severity="note", instance=machine, now=NOW)
             channel = Channel.objects.create(team=other, kind="webhook", name=f"more-{number}")
             Delivery.objects.create(channel=channel)
+            Route.objects.create(channel=channel)
+            Operation.objects.create(team=other, account=cloud, instance=machine, kind="stop", token=f"more-{number}")
             MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
             source = PrometheusSource.objects.create(team=other, name="Own", url="https://prometheus.example")
             SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)
@@ -70,6 +73,7 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     more_rows, more_queries = ask()
     assert more_rows >= rows + 3
     assert more_queries == queries
-    # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys.
-    more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1}
+    # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
+    # for routes the people that they escalate to.
+    more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1}
     assert queries <= 4 + 1 + more_of.get(address, 0)

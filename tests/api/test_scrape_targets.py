@@ -85,8 +85,9 @@ def test_it_is_removed_once(script, row):
     assert send(script, "delete", row).status_code == 404
 
 
-def test_it_is_read_out_of_turn_once(script, row, sent):
-    answers = [send(script, "post", f"{row}read/") for _ in range(2)]
+def test_it_is_read_out_of_turn_once(script, row, sent, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        answers = [send(script, "post", f"{row}read/") for _ in range(2)]
     assert [answer.status_code for answer in answers] == [202, 202]
     assert [answer.json()["started"] for answer in answers] == [True, False]
     assert len(sent) == 1

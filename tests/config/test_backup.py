@@ -19,6 +19,9 @@ from config.dump import DumpError, back_up, check_dump, restore
 from config.management.commands.restore import unreadable_accounts
 from fleet.inventory.credentials import seal
 
+# Each restore runs several processes to their ends.
+pytestmark = pytest.mark.timeout(300)
+
 LIKE_OURS = """
 CREATE TABLE sample (gpu_id bigint, at timestamptz, watts real, PRIMARY KEY (gpu_id, at)) PARTITION BY RANGE (at);
 CREATE TABLE sample_today PARTITION OF sample FOR VALUES FROM ('2026-11-30') TO ('2026-12-01');
