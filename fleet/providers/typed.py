@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from uuid import UUID
 
 from fleet.providers.base import Market, Money, gettext_noop
 from fleet.providers.errors import InvalidOption
@@ -25,17 +26,28 @@ def region_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def networks(text: str, regions: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
-    """Subnet and security group by region, from one line each."""
+def networks(text: str, regions: tuple[str, ...] | None = None) -> Mapping[str, tuple[str, str]]:
+    """What a region needs to rent there, two words by region, from one line each. `regions`: those that are allowed."""
     found = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.replace(",", " ").split()
-        if words and (len(words) != 3 or words[0] not in regions):
-            message = gettext_noop("Line %(line)s does not name one of the regions, a subnet and a security group.")
+        if words and (len(words) != 3 or (regions is not None and words[0] not in regions)):
+            message = gettext_noop(
+                "Line %(line)s is not one of the account's regions and two words, as the hint shows."
+            )
             raise InvalidOption("network", message, line=str(number))
         if words:
             found[words[0]] = (words[1], words[2])
     return found
+
+
+def unique_id(field: str, text: str) -> str:
+    """A UUID as clouds show it: it becomes a part of addresses."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        message = gettext_noop("An id looks like 00000000-0000-0000-0000-000000000000. Copy it again.")
+        raise InvalidOption(field, message) from None
 
 
 def currency(text: str) -> str:

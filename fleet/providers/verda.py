@@ -5,12 +5,9 @@ Shutting down does not stop the charge, and hibernation gives the machine up: th
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import ClassVar
-
-import httpx
 
 from fleet.providers.base import (
     AccountInfo,
@@ -28,36 +25,19 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import AuthFailed, NotFound, QuotaOrFunds, Unavailable
+from fleet.providers.errors import NotFound, QuotaOrFunds, Unavailable
 from fleet.providers.http import JsonApi, endpoint
 from fleet.providers.orders import chosen_image, known_key, no_price_limit, order_refusals, plain_name, tags_of
 from fleet.providers.reading import list_of, path_of, required
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised
+from fleet.providers.tokens import BAD_CLIENT, Token
 from fleet.providers.verda_endings import ENDINGS, SEMANTICS
 from fleet.providers.verda_facts import currency_of, image_of, instance_of, location_of, offers_of
 
 LABEL = "Verda"
-# A token is fetched anew a minute before it ends.
-MARGIN_SECONDS = 60.0
-# RFC 6749, 5.2: these come with 400.
-BAD_CLIENT = dict.fromkeys(("invalid_client", "invalid_grant", "unauthorized_client"), AuthFailed)
 # What an action would be refused in, or is on its way to already.
 STARTS = {"offline": "start", "hibernating": "restore"}
-
-
-class Token(httpx.Auth):
-    """Puts the token that `fetch` gives, (token, seconds), on each request."""
-
-    def __init__(self, fetch: Callable[[], tuple[str, float]]) -> None:
-        self._fetch, self._token, self._ends = fetch, "", 0.0
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        if time.monotonic() >= self._ends:
-            self._token, seconds = self._fetch()
-            self._ends = time.monotonic() + seconds - MARGIN_SECONDS
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        yield request
 
 
 @register

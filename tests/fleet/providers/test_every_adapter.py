@@ -40,6 +40,7 @@ SEAM = {
     "reports",
     "rows",
     "sdk",
+    "tokens",
     "typed",
     "values",
 }
@@ -48,17 +49,17 @@ each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: 
 
 
 def secrets_for(adapter) -> dict[str, str]:
-    """As the provider makes them, where its fake knows that; anything otherwise."""
-    fake = fake_class(adapter.kind)
-    real = fake.options if fake else {}
-    secret = [field.name for field in adapter.fields if field.secret]
-    return {name: real.get(name, f"SECRET-of-{name}-0123456789") for name in secret}
+    options = options_for(adapter)
+    return {field.name: options[field.name] for field in adapter.fields if field.secret}
 
 
 def options_for(adapter) -> dict[str, str]:
-    """A filled form."""
+    """A filled form: the one of the provider's fake, or anything."""
+    fake = fake_class(adapter.kind)
+    if fake is not None:
+        return dict(fake.options)
     typed = {field.name: field.default or (f"typed-{field.name}" if field.required else "") for field in adapter.fields}
-    return typed | secrets_for(adapter)
+    return typed | {field.name: f"SECRET-of-{field.name}-0123456789" for field in adapter.fields if field.secret}
 
 
 def home_of(adapter) -> ModuleType:
