@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import FREE, KEPT, LOST, NEW_MACHINE, NOT_PROMISED, STILL_BILLED, VOLUMES_KEPT
 
-NOT_BILLED = gettext_noop("not billed")
-LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
 LOCAL_DISK = Fate(Sign.LOST, LOST, gettext_noop("on types with local disks"))
-NEW = Fate(Sign.NOTHING, gettext_noop("new machine"))
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("always in economical mode, StopCharging"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("disks and elastic addresses")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("disks and elastic addresses")),
         volumes=Fate(Sign.KEPT, KEPT, gettext_noop("cloud disks")),
         local_disk=LOCAL_DISK,
-        return_=Fate(
-            Sign.RISK, gettext_noop("not promised"), gettext_noop("needs free stock; the public address changes")
-        ),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("needs free stock; the public address changes")),
     ),
     Ending(
         event=gettext_noop("Stop in the console without economical mode"),
         note=gettext_noop("KeepCharging"),
         gpus=Fate(Sign.PAID, gettext_noop("billed in full"), gettext_noop("as if it ran")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed")),
-        volumes=Fate(Sign.KEPT, KEPT),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.KEPT, KEPT),
         return_=Fate(Sign.KEPT, gettext_noop("the same machine")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("deletes the machine"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
+        gpus=FREE,
         disks_billing=Fate(
             Sign.RISK,
             gettext_noop("look at disks"),
@@ -41,16 +37,16 @@ ENDINGS = (
         ),
         volumes=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("as “release with instance” of each says")),
         local_disk=LOCAL_DISK,
-        return_=NEW,
+        return_=NEW_MACHINE,
     ),
     Ending(
         event=gettext_noop("The account cannot pay"),
         note=gettext_noop("the lock “financial”"),
         gpus=Fate(Sign.OFF, gettext_noop("stopped by Alibaba")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed")),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED),
         volumes=Fate(Sign.RISK, gettext_noop("released later"), gettext_noop("after about 15 days")),
         local_disk=LOCAL_DISK,
-        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("when the bill is paid")),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("when the bill is paid")),
     ),
 )
 

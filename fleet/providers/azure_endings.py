@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import FREE, KEPT, LOST, NEW_MACHINE, NOT_BILLED, NOT_PROMISED, STILL_BILLED, VOLUMES_KEPT
 
-NOT_BILLED = gettext_noop("not billed")
-LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
 TEMPORARY = Fate(Sign.LOST, LOST, gettext_noop("the temporary disk"))
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("always deallocated"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("disks and static addresses")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("disks and static addresses")),
         volumes=Fate(Sign.KEPT, KEPT, gettext_noop("managed disks")),
         local_disk=TEMPORARY,
-        return_=Fate(
-            Sign.RISK, gettext_noop("not promised"), gettext_noop("needs free capacity; a dynamic address changes")
-        ),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("needs free capacity; a dynamic address changes")),
     ),
     Ending(
         event=gettext_noop("Shut down in the machine itself, or “power off”"),
         note=gettext_noop("Azure then says stopped"),
         gpus=Fate(Sign.PAID, gettext_noop("billed in full"), gettext_noop("as if it ran")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed")),
-        volumes=Fate(Sign.KEPT, KEPT),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.KEPT, KEPT),
         return_=Fate(Sign.KEPT, gettext_noop("the same machine")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("deletes the machine"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
+        gpus=FREE,
         disks_billing=Fate(
             Sign.RISK,
             gettext_noop("look at disks"),
@@ -40,16 +37,16 @@ ENDINGS = (
         ),
         volumes=Fate(Sign.KEPT, KEPT, gettext_noop("but for those set to be deleted with it")),
         local_disk=TEMPORARY,
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
     Ending(
         event=gettext_noop("Spot is reclaimed"),
         note=gettext_noop("with 30 seconds of notice, on the machine alone"),
         gpus=Fate(Sign.OFF, NOT_BILLED, gettext_noop("ended by Azure")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("where it is set to deallocate")),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("where it is set to deallocate")),
         volumes=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("as its eviction policy says")),
         local_disk=TEMPORARY,
-        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("when spot capacity is back")),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("when spot capacity is back")),
     ),
 )
 

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import FREE, KEPT, LOST, NEW_MACHINE, NOT_BILLED, NOT_PROMISED, STILL_BILLED
 
-NOT_BILLED = gettext_noop("not billed")
-LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
 LOCAL_SSD = Fate(Sign.LOST, LOST, gettext_noop("local SSDs, as of A2 Ultra and A3"))
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("Google then says TERMINATED"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("disks and static addresses")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("disks and static addresses")),
         volumes=Fate(Sign.KEPT, KEPT, gettext_noop("persistent disks")),
         local_disk=LOCAL_SSD,
-        return_=Fate(
-            Sign.RISK, gettext_noop("not promised"), gettext_noop("needs free capacity; the public address changes")
-        ),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("needs free capacity; the public address changes")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("deletes the machine"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
+        gpus=FREE,
         disks_billing=Fate(
             Sign.RISK, gettext_noop("look at disks"), gettext_noop("those set to outlive the machine are still billed")
         ),
         volumes=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("as “auto-delete” of each says")),
         local_disk=LOCAL_SSD,
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
     Ending(
         event=gettext_noop("Spot is reclaimed"),
         note=gettext_noop("with 30 seconds of notice, on the machine alone"),
         gpus=Fate(Sign.OFF, NOT_BILLED, gettext_noop("ended by Google")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("where it is set to stop")),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("where it is set to stop")),
         volumes=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("as its termination action says")),
         local_disk=LOCAL_SSD,
-        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("when spot capacity is back")),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("when spot capacity is back")),
     ),
 )
 

@@ -11,7 +11,7 @@ from fleet.providers.base import CreateSpec, Market, Offer, OfferQuery, Ref, Ten
 from fleet.providers.errors import Invalid, Unavailable
 from fleet.providers.google_api import LABEL, Compute, refuse_failure
 from fleet.providers.google_facts import accelerators_of, gpus_of, region_of, tail
-from fleet.providers.orders import chosen_image, name_with_token
+from fleet.providers.orders import chosen_image, name_with_token, no_price_limit
 from fleet.providers.reading import await_answer, path_of
 from fleet.providers.rows import Row, promised
 from fleet.providers.typed import PriceTable
@@ -55,8 +55,7 @@ def launch(compute: Compute, spec: CreateSpec, token: str) -> Ref:
     zone, slash, kind = spec.offer_id.partition("/")
     if not slash or spec.market not in MODELS:
         raise Invalid(f"{LABEL} rents “zone/type”, as in us-central1-a/a2-highgpu-1g, on demand or on spot.")
-    if spec.max_price_per_hour is not None:
-        raise Invalid(f"{LABEL} takes no limit of price. Leave it empty.")
+    no_price_limit(spec, LABEL)
     # The same token is the same order, however often it is sent.
     request_id = uuid5(NAMESPACE_URL, f"rackrent:{token}")
     order = order_of(compute.project, zone, kind, spec, token)

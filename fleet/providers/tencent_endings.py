@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import FREE, KEPT, LOST, NOT_PROMISED, STILL_BILLED, VOLUMES_KEPT
 
-NOT_BILLED = gettext_noop("not billed")
-LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
 LOCAL_DISK = Fate(Sign.LOST, LOST, gettext_noop("on types with local disks"))
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("always without charge, STOP_CHARGING"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("disks, bandwidth packages, images")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("disks, bandwidth packages, images")),
         volumes=Fate(Sign.KEPT, KEPT, gettext_noop("cloud disks")),
         local_disk=LOCAL_DISK,
-        return_=Fate(
-            Sign.RISK, gettext_noop("not promised"), gettext_noop("needs free stock; the public address is released")
-        ),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("needs free stock; the public address is released")),
     ),
     Ending(
         event=gettext_noop("Stop in the console with charge"),
         note=gettext_noop("KEEP_CHARGING"),
         gpus=Fate(Sign.PAID, gettext_noop("billed in full"), gettext_noop("as if it ran")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed")),
-        volumes=Fate(Sign.KEPT, KEPT),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED),
+        volumes=VOLUMES_KEPT,
         local_disk=Fate(Sign.KEPT, KEPT),
         return_=Fate(Sign.KEPT, gettext_noop("the same machine")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("by way of the recycle bin, about 2 hours"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
+        gpus=FREE,
         disks_billing=Fate(
             Sign.RISK, gettext_noop("look at disks"), gettext_noop("elastic disks and addresses outlive the machine")
         ),
@@ -44,10 +41,10 @@ ENDINGS = (
         event=gettext_noop("The account cannot pay"),
         note=gettext_noop("isolated: ARREAR"),
         gpus=Fate(Sign.OFF, gettext_noop("stopped by Tencent")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed")),
+        disks_billing=Fate(Sign.PAID, STILL_BILLED),
         volumes=Fate(Sign.RISK, gettext_noop("released later")),
         local_disk=LOCAL_DISK,
-        return_=Fate(Sign.RISK, gettext_noop("not promised"), gettext_noop("when the bill is paid")),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("when the bill is paid")),
     ),
 )
 

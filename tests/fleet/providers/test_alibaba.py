@@ -12,27 +12,9 @@ import pytest
 from fleet.providers.alibaba import Alibaba
 from fleet.providers.base import Market, Money, NoticeKind, OfferQuery, Tenancy
 from fleet.providers.errors import Invalid, InvalidOption, ScopeMissing, WrongState
-from tests.fleet.providers.fakes.alibaba import KIND, AlibabaFake
+from tests.fleet.providers.fakes.alibaba import TYPE, AlibabaFake
 
-
-@pytest.fixture(scope="module")
-def server():
-    fake = AlibabaFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    monkeypatch.setenv("ALIBABA_ENDPOINT_URL", server.url)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Alibaba(fake.options)
+KIND = "alibaba"
 
 
 def only(adapter):
@@ -92,7 +74,7 @@ def test_the_end_of_a_prepaid_term_and_of_an_automatic_release_are_known(adapter
     [
         ("ecs.vgn6i-m4-vws.xlarge", Tenancy.FRACTION),
         ("ecs.ebmgn7e.32xlarge", Tenancy.DEDICATED_HOST),
-        (KIND, Tenancy.DEDICATED_GPU),
+        (TYPE, Tenancy.DEDICATED_GPU),
     ],
 )
 def test_tenancies(adapter, fake, kind, tenancy):
@@ -145,7 +127,7 @@ def test_without_a_network_nothing_is_rented(fake):
 
 def test_only_what_is_in_stock_is_offered_at_spots_own_price(adapter):
     offers = list(adapter.offers(OfferQuery(market=Market.SPOT)))
-    assert [(offer.external_id, offer.price) for offer in offers] == [(KIND, Money(Decimal("4.5"), "CNY"))]
+    assert [(offer.external_id, offer.price) for offer in offers] == [(TYPE, Money(Decimal("4.5"), "CNY"))]
     assert (offers[0].gpu_memory_mib, offers[0].node_network_gbps) == (24576, 16.0)
 
 

@@ -20,25 +20,7 @@ from tests.fleet.providers.fakes.server import told
 TOKEN = "rr-0123456789abcdef"
 
 
-@pytest.fixture(scope="module")
-def server():
-    fake = AzureFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    for name, value in server.env().items():
-        monkeypatch.setenv(name, value)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Azure(fake.options)
+KIND = "azure"
 
 
 def only(adapter):

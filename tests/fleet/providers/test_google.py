@@ -17,28 +17,9 @@ from fleet.providers.errors import AuthFailed, Invalid, InvalidOption, NoCapacit
 from fleet.providers.google import Google
 from fleet.providers.google_facts import accelerators_of, gpus_of
 from tests.fleet.providers.fakes.description import SPECS
-from tests.fleet.providers.fakes.google import KEY, KIND, ZONE, GoogleFake
+from tests.fleet.providers.fakes.google import KEY, TYPE, ZONE, GoogleFake
 
-
-@pytest.fixture(scope="module")
-def server():
-    fake = GoogleFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    monkeypatch.setenv("GOOGLE_ENDPOINT_URL", server.url)
-    server.hurry(monkeypatch)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Google(fake.options)
+KIND = "google"
 
 
 def only(adapter):
@@ -114,7 +95,7 @@ def test_markets_and_typed_prices(adapter, fake, scheduling, market, rate):
 
 def test_cards_that_were_added_to_a_plain_type_leave_its_price_unknown(fake):
     row = fake.row(1)
-    fake.add(row | {"machineType": row["machineType"].replace(KIND, "n1-standard-8")})
+    fake.add(row | {"machineType": row["machineType"].replace(TYPE, "n1-standard-8")})
     adapter = Google({**fake.options, "prices": "n1-standard-8 0.38"})
     assert (only(adapter).gpu_count, only(adapter).rate) == (2, None)
 
@@ -194,7 +175,7 @@ def test_an_order_whose_progress_cannot_be_read_stands(adapter, fake):
 
 
 @pytest.mark.parametrize(
-    "change", [{"offer_id": KIND}, {"image_id": ""}, {"max_price_per_hour": Decimal(1)}, {"market": Market.PREPAID}]
+    "change", [{"offer_id": TYPE}, {"image_id": ""}, {"max_price_per_hour": Decimal(1)}, {"market": Market.PREPAID}]
 )
 def test_an_order_that_cannot_be_met_is_refused_before_it_is_sent(adapter, fake, change):
     with pytest.raises(Invalid):
@@ -205,7 +186,7 @@ def test_an_order_that_cannot_be_met_is_refused_before_it_is_sent(adapter, fake,
 def test_offers_are_narrowed_by_region_and_market(adapter):
     offers = list(adapter.offers(OfferQuery(market=Market.SPOT, region="us-central1")))
     assert [(offer.external_id, offer.price) for offer in offers] == [
-        (f"{ZONE}/{KIND}", Money(Decimal("3.67"), "USD")),
+        (f"{ZONE}/{TYPE}", Money(Decimal("3.67"), "USD")),
         (f"{ZONE}/a2-highgpu-8g", None),
         (f"{ZONE}/g2-standard-24", None),
     ]

@@ -11,27 +11,9 @@ import pytest
 from fleet.providers.base import InstanceState, Market, Money, NoticeKind, OfferQuery, Ssh, Tenancy
 from fleet.providers.errors import Invalid, InvalidOption, RateLimited, ScopeMissing, WrongState
 from fleet.providers.tencent import Tencent
-from tests.fleet.providers.fakes.tencent import KIND, ZONE, TencentFake
+from tests.fleet.providers.fakes.tencent import TYPE, ZONE, TencentFake
 
-
-@pytest.fixture(scope="module")
-def server():
-    fake = TencentFake()
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def fake(server, monkeypatch):
-    server.reset()
-    monkeypatch.setenv("TENCENT_ENDPOINT_URL", server.url)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(fake):
-    return Tencent(fake.options)
+KIND = "tencent"
 
 
 def only(adapter):
@@ -139,7 +121,7 @@ def test_an_order_carries_price_limit_key_and_zone(adapter, fake):
 
 
 @pytest.mark.parametrize(
-    "change", [{"offer_id": KIND}, {"image_id": ""}, {"region": "mars-1"}, {"market": Market.PREPAID}]
+    "change", [{"offer_id": TYPE}, {"image_id": ""}, {"region": "mars-1"}, {"market": Market.PREPAID}]
 )
 def test_an_order_that_cannot_be_met_is_refused_before_it_is_sent(adapter, fake, change):
     with pytest.raises(Invalid):
@@ -150,8 +132,8 @@ def test_an_order_that_cannot_be_met_is_refused_before_it_is_sent(adapter, fake,
 def test_types_without_gpus_are_no_offers(adapter):
     offers = list(adapter.offers(OfferQuery()))
     assert [(offer.external_id, offer.market) for offer in offers] == [
-        (f"{ZONE}/{KIND}", Market.ON_DEMAND),
-        (f"{ZONE}/{KIND}", Market.SPOT),
+        (f"{ZONE}/{TYPE}", Market.ON_DEMAND),
+        (f"{ZONE}/{TYPE}", Market.SPOT),
     ]
     assert (offers[0].node_network_gbps, offers[0].extra["stock"]) == (10.0, "NormalStock")
 

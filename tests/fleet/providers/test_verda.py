@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from fleet.providers import verda as module
+from fleet.providers import tokens
 from fleet.providers.base import Billing, Capability, InstanceState, Market, Money, OfferQuery, Tenancy
 from fleet.providers.errors import AuthFailed, Invalid, QuotaOrFunds
 from fleet.providers.verda import Verda
@@ -40,7 +40,7 @@ def test_one_token_serves_many_calls(adapter, fake):
 
 
 def test_a_token_is_fetched_anew_before_it_ends(adapter, fake, monkeypatch):
-    monkeypatch.setattr(module, "MARGIN_SECONDS", 3600.0)
+    monkeypatch.setattr(tokens, "MARGIN_SECONDS", 3600.0)
     list(adapter.instances())
     list(adapter.instances())
     assert fake.tokens == 2

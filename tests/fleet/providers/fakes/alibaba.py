@@ -14,7 +14,7 @@ from tests.fleet.providers.fakes.base import PLANTED, Fake, KnownOffer, Means, R
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
 
-REGION, KIND = "cn-hangzhou", "ecs.gn7i-c16g1.4xlarge"
+REGION, TYPE = "cn-hangzhou", "ecs.gn7i-c16g1.4xlarge"
 SIGNED = re.compile(r"ACS3-HMAC-SHA256 Credential=(\w+),SignedHeaders=([\w;-]+),Signature=(\w+)")
 CODES = {
     400: (400, "InvalidParameter"),
@@ -55,13 +55,13 @@ class AlibabaFake(Fake):
     }
     price = Money(Decimal("22.5"), "CNY")
     many = 5
-    known_offer = KnownOffer(KIND, "A10", 2, Money(Decimal("22.5"), "CNY"))
+    known_offer = KnownOffer(TYPE, "A10", 2, Money(Decimal("22.5"), "CNY"))
 
     def reset(self) -> None:
         super().reset()
         self.sold_out = False
         self.priced = True
-        self.sells = {KIND: "Available", "ecs.gn6v-c8g1.2xlarge": "SoldOut"}
+        self.sells = {TYPE: "Available", "ecs.gn6v-c8g1.2xlarge": "SoldOut"}
         self.events: list[Row] = []
         self.keys: dict[str, str] = {}
         self.may_list = True
@@ -72,7 +72,7 @@ class AlibabaFake(Fake):
         row: Row = {
             "InstanceId": f"i-bp{number:03}",
             "InstanceName": f"train {number}",
-            "InstanceType": KIND,
+            "InstanceType": TYPE,
             "GPUAmount": 2,
             "GPUSpec": "NVIDIA A10",
             "Cpu": 16,
@@ -216,7 +216,7 @@ class AlibabaFake(Fake):
         return self.done()
 
     def order(self) -> CreateSpec:
-        return CreateSpec(name="train", offer_id=KIND, region=REGION, gpu_count=2, image_id="m-bp1", disk_gb=200)
+        return CreateSpec(name="train", offer_id=TYPE, region=REGION, gpu_count=2, image_id="m-bp1", disk_gb=200)
 
     def sell_out(self) -> None:
         self.sold_out = True

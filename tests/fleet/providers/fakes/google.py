@@ -20,7 +20,7 @@ from tests.fleet.providers.fakes.discovery import discovered
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
 
-PROJECT, ZONE, KIND = "vision-lab", "us-central1-a", "a2-highgpu-2g"
+PROJECT, ZONE, TYPE = "vision-lab", "us-central1-a", "a2-highgpu-2g"
 HERE = f"/compute/v1/projects/{PROJECT}"
 ADDRESS = f"https://www.googleapis.com{HERE}"
 PRIVATE = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -46,7 +46,7 @@ class GoogleFake(Fake):
     variable = "GOOGLE_ENDPOINT_URL"
     options = {
         "service_account": json.dumps(KEY),
-        "prices": f"{KIND} 7.35\nspot {KIND} 3.67\nus-central1/a2-highgpu-4g 14.7",
+        "prices": f"{TYPE} 7.35\nspot {TYPE} 3.67\nus-central1/a2-highgpu-4g 14.7",
         "currency": "USD",
     }
     states = {
@@ -67,7 +67,7 @@ class GoogleFake(Fake):
     many = 5
     # Nobody forges an assertion by a wrong text: what is no key file is refused before anybody is asked.
     checks_secrets = False
-    known_offer = KnownOffer(f"{ZONE}/{KIND}", "A100 SXM 40 GB", 2, Money(Decimal("7.35"), "USD"))
+    known_offer = KnownOffer(f"{ZONE}/{TYPE}", "A100 SXM 40 GB", 2, Money(Decimal("7.35"), "USD"))
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class GoogleFake(Fake):
             "id": str(4_000_000_000_000_000_000 + number),
             "name": f"train-{number}",
             "zone": f"{ADDRESS}/zones/{ZONE}",
-            "machineType": f"{ADDRESS}/zones/{ZONE}/machineTypes/{KIND}",
+            "machineType": f"{ADDRESS}/zones/{ZONE}/machineTypes/{TYPE}",
             "guestAccelerators": [
                 {"acceleratorType": f"{ADDRESS}/zones/{ZONE}/acceleratorTypes/nvidia-tesla-a100", "acceleratorCount": 2}
             ],
@@ -217,7 +217,7 @@ class GoogleFake(Fake):
 
     def kinds(self) -> list[Row]:
         return [
-            self.kind(KIND, 2, 24, 170),
+            self.kind(TYPE, 2, 24, 170),
             self.kind("a2-highgpu-8g", 8, 96, 680),
             self.kind("g2-standard-24", 0, 24, 96),
         ]
@@ -262,7 +262,7 @@ class GoogleFake(Fake):
         return self.operation(kind, machine)
 
     def order(self) -> CreateSpec:
-        return CreateSpec(name="Train 1", offer_id=f"{ZONE}/{KIND}", gpu_count=2, image_id="vision-1", disk_gb=200)
+        return CreateSpec(name="Train 1", offer_id=f"{ZONE}/{TYPE}", gpu_count=2, image_id="vision-1", disk_gb=200)
 
     def sell_out(self) -> None:
         self.sold_out = True

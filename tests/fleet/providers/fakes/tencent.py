@@ -13,7 +13,7 @@ from tests.fleet.providers.fakes.base import PLANTED, Fake, KnownOffer, Means, R
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
 
-REGION, ZONE, KIND = "ap-guangzhou", "ap-guangzhou-6", "GN7.5XLARGE80"
+REGION, ZONE, TYPE = "ap-guangzhou", "ap-guangzhou-6", "GN7.5XLARGE80"
 SIGNED = re.compile(
     r"TC3-HMAC-SHA256 Credential=(\w+)/([\d-]+)/cvm/tc3_request, SignedHeaders=content-type;host, Signature=(\w+)"
 )
@@ -57,7 +57,7 @@ class TencentFake(Fake):
     }
     price = Money(Decimal("8.68"), "CNY")
     many = 250
-    known_offer = KnownOffer(f"{ZONE}/{KIND}", "T4", 1, Money(Decimal("8.68"), "CNY"))
+    known_offer = KnownOffer(f"{ZONE}/{TYPE}", "T4", 1, Money(Decimal("8.68"), "CNY"))
 
     def reset(self) -> None:
         super().reset()
@@ -73,7 +73,7 @@ class TencentFake(Fake):
         row: Row = {
             "InstanceId": f"ins-{number:03}",
             "InstanceName": f"train {number}",
-            "InstanceType": KIND,
+            "InstanceType": TYPE,
             "CPU": 20,
             "Memory": 80,
             "GPUInfo": {"GPUCount": 1, "GPUId": ["00000000:00:08.0"], "GPUType": "NVIDIA T4"},
@@ -213,7 +213,7 @@ class TencentFake(Fake):
         return self.done()
 
     def order(self) -> CreateSpec:
-        offer = f"{ZONE}/{KIND}"
+        offer = f"{ZONE}/{TYPE}"
         return CreateSpec(name="train", offer_id=offer, region=REGION, image_id="img-1", disk_gb=200)
 
     def sell_out(self) -> None:
@@ -236,7 +236,7 @@ class TencentFake(Fake):
         asked = request.json
         if self.sold_out:
             return self.says("ResourcesSoldOut.SpecifiedInstanceType", "The specified instance type is sold out.")
-        if asked["InstanceType"] != KIND:
+        if asked["InstanceType"] != TYPE:
             return self.says("InvalidParameterValue.InstanceTypeNotFound", "No such type.")
         row = self.row(self.number()) | {"InstanceName": asked["InstanceName"], "Placement": asked["Placement"]}
         row |= {"Tags": asked["TagSpecification"][0]["Tags"], "InstanceChargeType": asked["InstanceChargeType"]}
@@ -247,8 +247,8 @@ class TencentFake(Fake):
         filters = {row["Name"]: row["Values"] for row in request.json["Filters"]}
         assert all(len(values) <= 5 for values in filters.values())
         (charge,) = filters["instance-charge-type"]
-        rows = [self.sale(KIND, charge, 1), self.sale("S6.LARGE8", charge, 0)]
-        kinds = filters.get("instance-type", [KIND, "S6.LARGE8"])
+        rows = [self.sale(TYPE, charge, 1), self.sale("S6.LARGE8", charge, 0)]
+        kinds = filters.get("instance-type", [TYPE, "S6.LARGE8"])
         return self.done(InstanceTypeQuotaSet=[row for row in rows if row["InstanceType"] in kinds])
 
     def sale(self, kind: str, charge: str, gpus: int) -> Row:
