@@ -137,6 +137,13 @@ def test_a_refusal_with_a_status_of_success_is_a_refusal(adapter, vast, body, er
         adapter.create(vast.order(), TOKEN)
 
 
+@pytest.mark.parametrize("status", [404, 410])
+def test_an_ask_that_is_gone_is_want_of_capacity(adapter, vast, status):
+    vast.refuse(status, json.dumps({"success": False, "error": "not_found", "msg": "Gone."}).encode(), on="create")
+    with pytest.raises(NoCapacity, match="Gone"):
+        adapter.create(vast.order(), TOKEN)
+
+
 def test_a_partial_create_names_the_machine(adapter, vast):
     vast.make_partially()
     with pytest.raises(PartialCreate) as partial:
