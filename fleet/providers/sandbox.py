@@ -21,7 +21,6 @@ from fleet.providers.base import (
     Field,
     Offer,
     OfferQuery,
-    Part,
     ProviderImage,
     ProviderInstance,
     Ref,
@@ -43,6 +42,7 @@ from fleet.providers.errors import (
 )
 from fleet.providers.redact import cut
 from fleet.providers.registry import register
+from fleet.providers.sandbox_endings import ENDINGS, SEMANTICS
 from fleet.providers.sandbox_facts import image_of, instance_of, offers_of
 
 PAGE_SIZE = 50
@@ -105,16 +105,8 @@ class Sandbox:
     # The sandbox keeps the key of an order for ever.
     create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1
-    endings: ClassVar[tuple[Ending, ...]] = ()
-    semantics: ClassVar[StopSemantics] = StopSemantics(
-        can_stop=True,
-        billed_when_stopped=frozenset({Part.BOOT_DISK}),
-        lost_on_stop=frozenset({Part.GPU_SLOT, Part.PUBLIC_ADDRESS}),
-        lost_on_terminate=frozenset({Part.BOOT_DISK, Part.PUBLIC_ADDRESS}),
-        settle_seconds=60,
-        source="docs/sandbox.md",
-        confirmed=True,
-    )
+    endings: ClassVar[tuple[Ending, ...]] = ENDINGS
+    semantics: ClassVar[StopSemantics] = SEMANTICS
 
     def __init__(self, options: Mapping[str, str]) -> None:
         key = options["key"]
