@@ -10,7 +10,7 @@ run: $(VENV)/.runtime
 	@exec $(BIN)/python manage.py up
 
 test: $(VENV)/.development
-	$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 # Every provider's adapter against its contract; each is named at the end.
 test-providers: $(VENV)/.development

@@ -74,6 +74,6 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     assert more_rows >= rows + 3
     assert more_queries == queries
     # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
-    # for routes the people that they escalate to.
+    # for routes their projects.
     more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1}
     assert queries <= 4 + 1 + more_of.get(address, 0)
