@@ -124,9 +124,9 @@ class Alibaba:
     def offers(self, query: OfferQuery) -> Iterator[Offer]:
         for region in self._regions:
             if query.region in {"", region}:
+                # One by one: each has a price that is a call of its own, and the caller watches the time.
                 with promised(LABEL):
-                    found = list(offers_of(self._ecs(region), query))
-                yield from found
+                    yield from offers_of(self._ecs(region), query)
 
     def images(self) -> Iterator[ProviderImage]:
         for region in self._regions:

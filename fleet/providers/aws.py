@@ -41,6 +41,8 @@ from fleet.providers.base import (
 from fleet.providers.errors import Invalid, ScopeMissing
 from fleet.providers.registry import register
 
+# Nobody may stop or save a machine twice because an answer was lost. A launch has its client token, and a read changes nothing.
+ONCE, TWICE = 1, 2
 # What reading needs, and the smallest question that asks for it; a key without the later ones leaves facts unknown.
 LISTS = "ec2:DescribeInstances"
 READS: Mapping[str, tuple[str, dict[str, Any], str]] = {
@@ -148,19 +150,19 @@ class Aws:
             return machine(ec2, ref.region, self._prices, ref.external_id)
 
     def start(self, ref: Ref) -> None:
-        with self._ec2(ref.region) as ec2:
+        with self._ec2(ref.region, attempts=ONCE) as ec2:
             ec2.start_instances(InstanceIds=[ref.external_id])
 
     def stop(self, ref: Ref) -> None:
-        with self._ec2(ref.region) as ec2:
+        with self._ec2(ref.region, attempts=ONCE) as ec2:
             ec2.stop_instances(InstanceIds=[ref.external_id])
 
     def terminate(self, ref: Ref) -> None:
-        with self._ec2(ref.region) as ec2:
+        with self._ec2(ref.region, attempts=ONCE) as ec2:
             terminate(ec2, ref.external_id)
 
     def reboot(self, ref: Ref) -> None:
-        with self._ec2(ref.region) as ec2:
+        with self._ec2(ref.region, attempts=ONCE) as ec2:
             ec2.reboot_instances(InstanceIds=[ref.external_id])
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
@@ -182,7 +184,7 @@ class Aws:
                 yield from [image_of(row, region) for row in rows]
 
     def save_image(self, ref: Ref, name: str) -> ProviderImage:
-        with self._ec2(ref.region) as ec2:
+        with self._ec2(ref.region, attempts=ONCE) as ec2:
             image_id = save_image(ec2, ref.external_id, name)
         return ProviderImage(image_id, name, region=ref.region, state=ImageState.PENDING)
 
@@ -201,12 +203,12 @@ class Aws:
                 yield from found
 
     @contextmanager
-    def _ec2(self, region: str) -> Iterator[Any]:
+    def _ec2(self, region: str, *, attempts: int = TWICE) -> Iterator[Any]:
         """A client whose errors are ours. Only for the account's own regions: elsewhere, nobody would see what was made."""
         if region not in self._regions:
             raise Invalid(f"The region {region!r} is not among those of this account: {', '.join(self._regions)}.")
         with provider_errors(region):
-            yield self._client("ec2", region)
+            yield self._client("ec2", region, attempts)
 
     @cached_property
     def _session(self) -> Any:
@@ -217,10 +219,12 @@ class Aws:
         bare.register_component("data_loader", descriptions())
         return boto3.Session(self._access_key_id, self._secret_access_key, botocore_session=bare)
 
-    def _client(self, service: str, region: str) -> Any:
+    def _client(self, service: str, region: str, attempts: int = TWICE) -> Any:
         from botocore.config import Config
 
-        patience = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2, "mode": "standard"})
+        patience = Config(
+            connect_timeout=5, read_timeout=20, retries={"total_max_attempts": attempts, "mode": "standard"}
+        )
         return self._session.client(service, region_name=region, config=patience)
 
 

@@ -80,7 +80,7 @@ def stub(make_aws, monkeypatch):
     for service in ("ec2", "sts", "cloudwatch"):
         stubs[service] = Stubber(adapter._client(service, "us-east-1"))
         stubs[service].activate()
-    monkeypatch.setattr(adapter, "_client", lambda service, region: stubs[service].client)
+    monkeypatch.setattr(adapter, "_client", lambda service, region, attempts=2: stubs[service].client)
     yield adapter, stubs
     for each in stubs.values():
         each.assert_no_pending_responses()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 
 import pytest
 from botocore.stub import ANY
 
 from fleet.providers.base import CreateSpec, Market, Ref
-from fleet.providers.errors import Invalid, NoCapacity, WrongState
+from fleet.providers.errors import Invalid, NoCapacity, Unavailable, WrongState
+from tests.fleet.providers.fakes.server import Answer, Loopback, Request
 
 TOKEN = "rr-0123456789abcdef"
 REF = Ref("i-1", "us-east-1")
@@ -89,3 +92,29 @@ def test_an_image_is_made_without_stopping_what_runs(stub):
     asked = {"InstanceId": "i-1", "Name": "vision", "NoReboot": True}
     stubs["ec2"].add_response("create_image", {"ImageId": "ami-2"}, asked)
     assert adapter.save_image(REF, "vision").external_id == "ami-2"
+
+
+@pytest.mark.parametrize("act", ["start", "stop", "reboot"])
+def test_an_act_whose_answer_fails_is_not_tried_again(make_aws, monkeypatch, act):
+    """By an HTTP server that always fails: a stub knows no second attempt."""
+    with failing_server() as (address, seen):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        with pytest.raises(Unavailable):
+            getattr(make_aws(), act)(REF)
+        assert len(seen) == 1
+        with pytest.raises(Unavailable):
+            make_aws().instance(REF)
+        assert len(seen) == 3
+
+
+@contextmanager
+def failing_server() -> Iterator[tuple[str, list[str]]]:
+    seen: list[str] = []
+
+    def fail(request: Request) -> Answer:
+        seen.append(request.path)
+        return Answer(500, b"<html>oops</html>", {"Content-Type": "text/html"})
+
+    server = Loopback(fail)
+    yield server.url, seen
+    server.close()
