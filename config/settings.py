@@ -322,6 +322,7 @@ SPECTACULAR_SETTINGS = {
         "InstanceState": "fleet.inventory.api.machines.INSTANCE_STATES",
         "Billing": "fleet.inventory.api.machines.BILLINGS",
         "Market": "fleet.inventory.api.machines.MARKETS",
+        "ListedMarket": "fleet.inventory.offers.models.MARKET_CHOICES",
         "Tenancy": "fleet.inventory.api.machines.TENANCIES",
         "GpuState": "fleet.telemetry.api.latest.GPU_STATES",
         "CatalogueGpu": "planner.web.inputs.GPU_CHOICES",

@@ -22,6 +22,7 @@ from fleet.teams.models import Role
 
 def register_panels() -> None:
     panels.navigation.register(NavItem("images", _("Images"), "images", "images", order=60, far=True))
+    panels.navigation.register(NavItem("offers", _("Offers"), "offers", "offers", order=65, far=True))
     panels.settings_tabs.register(NavItem("providers", _("Providers"), "providers", "", order=40))
     panels.settings_tabs.register(NavItem("ssh", _("SSH"), "ssh_key", "", order=45))
     panels.machine_panels.register(Panel("holds", "inventory/machine_panel.html", machine_panel, order=40))

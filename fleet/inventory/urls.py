@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.inventory.views import images, machines, providers, ssh
+from fleet.inventory.views import images, machines, offer_lists, offers, providers, ssh
 
 team_urlpatterns = [
     path("images/", images.images, name="images"),
@@ -12,6 +12,12 @@ team_urlpatterns = [
     path("instances/<int:pk>/edit/", machines.machine_edit, name="machine_edit"),
     path("instances/<int:pk>/hold/", machines.hold_place, name="hold_place"),
     path("holds/<int:pk>/release/", machines.hold_release, name="hold_release"),
+    path("offers/", offers.offers, name="offers"),
+    path("offers/compare/", offers.offers_compare, name="offers_compare"),
+    path("offers/lists/", offer_lists.offer_lists, name="offer_lists"),
+    path("offers/lists/<int:pk>/remove/", offer_lists.offer_list_remove, name="offer_list_remove"),
+    path("offers/ratings/", offer_lists.provider_rate, name="provider_rate"),
+    path("offers/ratings/<int:pk>/drop/", offer_lists.provider_rating_drop, name="provider_rating_drop"),
     path("settings/ssh/", ssh.ssh_key, name="ssh_key"),
     path("settings/ssh/make/", ssh.ssh_key_make, name="ssh_key_make"),
     path("settings/ssh/paste/", ssh.ssh_key_paste, name="ssh_key_paste"),

@@ -40,7 +40,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "V100 PCIe 16 GB": ("v100pcie16gb",),
     "RTX PRO 6000 Workstation": ("rtxpro6000blackwellworkstation", "rtxpro6000ws"),
     "RTX PRO 6000 Server": ("rtxpro6000blackwellserver", "rtxpro6000se", "rtxpro6000s", "rtxproserver6000"),
-    "RTX PRO 6000 Max-Q": ("rtxpro6000blackwellmaxqworkstation",),
+    "RTX PRO 6000 Max-Q": ("rtxpro6000blackwellmaxqworkstation", "rtxpro6000blackwellmaxq"),
     "RTX 6000 Ada": ("rtx6000ada", "rtx6000ada48gb"),
     "RTX A6000": ("rtxa6000", "a6000"),
     "RTX A5000": ("rtxa5000", "a5000"),

@@ -15,6 +15,7 @@ from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
+from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation, OperationEvent
 from fleet.providers.base import Market, Tenancy
 from fleet.states import GpuState
@@ -140,6 +141,12 @@ def fleet(acme, alice, bob, project, account, make_instance):
         team=acme, name="Own", url="https://prometheus.example", token=b"sealed", enabled=False
     )
     label = SourceMachine.objects.create(source=source, label="train-01", instance=instance, last_at=NOW)
+    prices = OfferSource.objects.create(team=acme, kind="import", name="Prices", read_at=NOW)
+    offer = Offer.objects.create(
+        source=prices, key="big", provider="lambda", instance_type="big", gpu_model="H100 SXM", gpu_count=8,
+        gpu_memory_mib=81_559, price_per_hour="31.92", currency="USD", priced_on=NOW.date(), seen_at=NOW,
+    )  # fmt: skip
+    ProviderScore.objects.create(team=acme, provider="lambda", value=4, by=bob)
     SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
     channel = Channel.objects.create(team=acme, kind="webhook", name="hook", secret=b"sealed")
     route = Route.objects.create(channel=channel, severities=["urgent"])
@@ -147,6 +154,7 @@ def fleet(acme, alice, bob, project, account, make_instance):
     delivery = Delivery.objects.create(channel=channel, alert=alert, state="sent", sent_at=NOW)
     return SimpleNamespace(
         source=source,
+        offer=offer,
         label=label,
         channel=channel,
         route=route,

@@ -12,6 +12,7 @@ from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
+from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
@@ -53,6 +54,9 @@ def more(fleet, acme, alice, make_instance):
             MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
             source = PrometheusSource.objects.create(team=other, name="Own", url="https://prometheus.example")
             SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)
+            prices = OfferSource.objects.create(team=other, kind="import", name="Prices")
+            Offer.objects.create(source=prices, key="x", provider="lambda", currency="USD", seen_at=NOW)
+            ProviderScore.objects.create(team=other, provider="lambda", value=4, by=alice)
             SshKey.objects.create(team=other, public_key=PUBLIC_KEY, private_key=b"sealed")
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)
 
@@ -74,6 +78,6 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     assert more_rows >= rows + 3
     assert more_queries == queries
     # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
-    # for routes their projects.
-    more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1}
+    # for routes their projects; for offers the models that there are, and ratings, for the order and for the page.
+    more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1, "/api/v1/offers/": 4}
     assert queries <= 4 + 1 + more_of.get(address, 0)

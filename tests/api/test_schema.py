@@ -131,7 +131,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions = {f"/api/v1/scrape-targets/{{id}}/{action}/" for action in ("read", "confirm-host-key")}
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
-    actions.add("/api/v1/channels/{id}/test/")
+    actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/"}
     single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE}
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}

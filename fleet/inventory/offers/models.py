@@ -12,6 +12,9 @@ from fleet.providers.base import Market, Tenancy
 
 __all__ = ["Offer", "OfferSource", "ProviderScore", "ScoreKind", "SourceKind"]
 
+# By these the schema of the API knows what instances and offers share.
+MARKET_CHOICES = choices(MARKETS)
+
 
 class SourceKind(models.TextChoices):
     LIVE = "live", _("live offers")
@@ -62,7 +65,7 @@ class Offer(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     instance_type = models.CharField(max_length=120, blank=True)
     region = models.CharField(max_length=80, blank=True)
-    market = models.CharField(max_length=16, choices=choices(MARKETS), default=Market.UNKNOWN)
+    market = models.CharField(max_length=16, choices=MARKET_CHOICES, default=Market.UNKNOWN)
     tenancy = models.CharField(max_length=16, choices=choices(TENANCIES), default=Tenancy.UNKNOWN)
     price_per_hour = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     currency = models.CharField(max_length=3)

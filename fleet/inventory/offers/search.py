@@ -5,7 +5,7 @@ All that match are read as plain rows and scored by pure functions; only those o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -112,9 +112,8 @@ class Search:
     def places(self) -> Places:
         return Places(self.team_ids, has_image=True if self.given["image"] else None)
 
-    def ranked(self, found: Iterable[Found], results: Results) -> list[Ranked]:
-        """The offers of one page, in their order."""
-        ids = [one.id for one in found]
+    def ranked(self, ids: Sequence[int], results: Results) -> list[Ranked]:
+        """The offers of one page, in the order of `ids`; those that went meanwhile are left out."""
         rows = Offer.objects.filter(pk__in=ids).select_related("source__team", "source__account")
         offers = {offer.pk: offer for offer in rows.defer("source__account__credentials")}
         places = self.places()

@@ -15,7 +15,6 @@ from fleet.inventory.words import MARKETS, TENANCIES
 from fleet.providers.base import Market, Tenancy
 from fleet.teams.fields import LineField
 
-INTERCONNECTS = (("nvlink", "NVLink"), ("pcie", "PCIe"))
 PURPOSES = {
     Purpose.EXPERIMENT: _("trying things out"),
     Purpose.TRAINING: _("training"),
@@ -32,6 +31,15 @@ SORTS = {
     "age": _("newest price"),
 }
 WEIGHTS = tuple(one.name for one in fields(Weights))
+# How the page lays them out: a title, or "" for what is always open, and the fields below it.
+GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    ("", ("gpu", "gpus", "total_memory_gib", "max_price", "currency")),
+    (_("Where"), ("provider", "region", "market", "tenancy", "image")),
+    (_("Machine"), ("gpu_memory_gib", "interconnect", "vcpus", "ram_gib", "disk_gb", "internet_mbps")),
+    (_("Your work"), ("purpose", "dataset_gb", "nodes", "node_gbps")),
+    (_("Weights"), tuple(f"w_{name}" for name in WEIGHTS)),
+    ("", ("unknown", "sort")),
+)
 BIG = 2**31 - 1
 ANY = ("", _("any"))
 
@@ -45,6 +53,12 @@ class CurrencyField(forms.CharField):
         if word and not (word.isascii() and word.isalpha()):
             raise forms.ValidationError(_("Write three letters, as USD."))
         return word
+
+
+def line(label: Any, length: int, *, known: str = "", hint: Any = "") -> LineField:
+    """`known`: the id of a list of what could be typed."""
+    widget = forms.TextInput(attrs={"list": known} if known else {})
+    return LineField(label=label, max_length=length, required=False, widget=widget, help_text=hint)
 
 
 def whole(label: Any, *, low: int = 1, high: int = BIG, hint: Any = "") -> forms.IntegerField:
@@ -62,9 +76,7 @@ def weight(label: Any, default: int) -> forms.IntegerField:
 
 
 class SearchForm(forms.Form):
-    gpu = LineField(
-        label=_("GPU"), max_length=60, required=False, help_text=_("H100 SXM is one model, H100 is all of its forms")
-    )
+    gpu = line(_("GPU"), 60, known="gpu-models", hint=_("H100 SXM is one model, H100 is all of its forms"))
     gpus = whole(_("GPUs in a machine"), high=1024, hint=_("at least"))
     nodes = whole(_("Machines"), high=10_000, hint=_("joined by a network"))
     gpu_memory_gib = whole(_("Memory of a GPU"), high=100_000, hint=_("GiB, at least"))
@@ -74,22 +86,17 @@ class SearchForm(forms.Form):
         help_text=_("of the machine, at most; only offers in this currency are compared"),
     )  # fmt: skip
     currency = CurrencyField(label=_("Currency"))
-    provider = LineField(label=_("Provider"), max_length=60, required=False)
-    region = LineField(label=_("Region"), max_length=80, required=False, help_text=_("a part of its name"))
+    provider = line(_("Provider"), 60, known="provider-names")
+    region = line(_("Region"), 80, hint=_("a part of its name"))
     market = choice(_("Market"), [(m.value, MARKETS[m]) for m in Market if m is not Market.UNKNOWN])
     tenancy = choice(_("Tenancy"), [(t.value, TENANCIES[t]) for t in Tenancy if t is not Tenancy.UNKNOWN])
-    interconnect = choice(_("Between GPUs"), INTERCONNECTS)
+    interconnect = choice(_("Between GPUs"), [("nvlink", "NVLink"), ("pcie", "PCIe")])
     vcpus = whole(_("vCPUs"), high=100_000, hint=_("at least"))
     ram_gib = whole(_("Main memory"), high=1_000_000, hint=_("GiB, at least"))
     disk_gb = whole(_("Disk"), hint=_("GB, at least"))
     internet_mbps = whole(_("Internet"), high=10**9, hint=_("Mbit/s in both directions, at least"))
     node_gbps = whole(_("Between machines"), high=10**6, hint=_("Gbit/s, at least"))
-    image = LineField(
-        label=_("Image"),
-        max_length=200,
-        required=False,
-        help_text=_("part of the name of one that your account has there"),
-    )
+    image = line(_("Image"), 200, hint=_("part of the name of one that your account has there"))
     dataset_gb = whole(_("Dataset"), hint=_("GB; the disk is held against it"))
     purpose = choice(_("Purpose"), [(purpose.value, word) for purpose, word in PURPOSES.items()])
     unknown = forms.ChoiceField(

@@ -26,8 +26,8 @@ from planner.catalogue.prices import RentPrice, rent_prices
 
 DATA = Path(__file__).resolve().parent / "data"
 NAME = "Rackrent"
-# What a provider is called now, where a table has its former name.
-KINDS = {"datacrunch": "verda"}
+# What its adapter calls a provider, where a table calls it otherwise.
+KINDS = {"datacrunch": "verda", "gcp": "google"}
 # Of a machine that is sold with one to eight GPUs, these are what people take.
 USUAL_COUNTS = (1, 2, 4, 8)
 EMPTY = {

@@ -13,6 +13,7 @@ from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import Hold, HoldKind
+from fleet.inventory.offers.models import OfferSource, ProviderScore
 from fleet.teams.audit import Actor
 from fleet.teams.invitations import create_invitation
 from fleet.teams.models import Role, Scope
@@ -74,7 +75,11 @@ def things(acme, alice, bob, project, account, make_instance, by):
     )
     window = MaintenanceWindow.objects.create(team=acme, starts_at=timezone.now(), ends_at=tomorrow)
     channel = Channel.objects.create(team=acme, kind="slack", name="Ops")
+    prices = OfferSource.objects.create(team=acme, kind="import", name="Prices")
+    score = ProviderScore.objects.create(team=acme, provider="lambda", value=4)
     return {
+        "offers/lists": prices.pk,
+        "offers/ratings": score.pk,
         "calendar": make_feed(actor=by(alice), team=acme, user=alice, now=timezone.now()),
         "a": sign(Signed(quiet.pk, 0, channel.pk, "nonce")),
         "settings/channels": channel.pk,

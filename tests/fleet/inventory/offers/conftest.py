@@ -54,7 +54,7 @@ def find(acme) -> Callable[..., list[Ranked]]:
         assert form.is_valid(), form.errors
         wanted = Search.of(form, [acme.pk])
         results = wanted.run()
-        return wanted.ranked(results.found, results)
+        return wanted.ranked([one.id for one in results.found], results)
 
     return search
 

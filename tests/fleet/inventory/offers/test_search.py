@@ -10,7 +10,9 @@ from fleet.inventory.offers.models import OfferSource, SourceKind
 from fleet.inventory.offers.models_asked import models_asked
 from fleet.inventory.offers.ratings import rate_support
 from fleet.inventory.offers.search_form import SearchForm
+from fleet.providers.gpus import canonical
 from fleet.teams.audit import Actor
+from planner.catalogue.gpus import MIB, gpus
 
 KNOWN = ["H100", "H100 SXM", "H100 PCIe", "A100 SXM 80 GB", "A100-80GB", "A100 SXM 40 GB", "L4", "L40S"]
 
@@ -173,3 +175,10 @@ def test_another_teams_offers_are_not_found(rival, offer, found):
 def test_a_search_that_cannot_be_names_its_field(wrong):
     form = SearchForm(wrong)
     assert set(form.errors) == set(wrong)
+
+
+@pytest.mark.parametrize("gpu", [gpu for gpu in gpus().values() if gpu.nvml_name], ids=lambda gpu: gpu.id)
+def test_the_planners_names_of_gpus_are_understood(gpu):
+    """Its plans lead to offers by these."""
+    memory_mib = gpu.memory_bytes // MIB
+    assert models_asked(gpu.name, []) == [canonical(gpu.nvml_name, memory_mib=memory_mib)]
