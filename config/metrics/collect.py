@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 
 from config import health
-from config.celery import LONG_QUEUE, app
+from config.celery import QUEUES, app
 from config.metrics import counters, rows
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def _queues() -> list[Metric]:
     with app.connection_for_read() as connection:
         connection.ensure_connection(max_retries=0, timeout=3, reraise_as_library_errors=False)
         channel: Any = connection.default_channel
-        for queue in (app.conf.task_default_queue, LONG_QUEUE):
+        for queue in (app.conf.task_default_queue, *QUEUES):
             # To declare the queue passively fails while it is empty: Redis has no key for it then.
             waiting.add_metric([queue], channel.client.llen(queue))
     return [waiting]

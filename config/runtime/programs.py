@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import get_commands
 
-from config.celery import LONG_QUEUE, app
+from config.celery import LONG_QUEUE, OUTSIDE_QUEUE, app
 from config.runtime.children import Program
 from config.web import SHUTDOWN_SECONDS, SOCKET_VARIABLE
 
@@ -43,6 +43,17 @@ def long_worker() -> Program:
     """For LONG_TASKS, one after the other."""
     options = ["--concurrency=1", f"--queues={LONG_QUEUE}", "--hostname=long@%h", *_ALONE]
     return _celery("worker", options, name="long", stop_seconds=LONG_STOP_SECONDS)
+
+
+def outside_worker() -> Program:
+    """For OUTSIDE_TASKS."""
+    options = [
+        f"--concurrency={settings.OUTSIDE_CONCURRENCY}",
+        f"--queues={OUTSIDE_QUEUE}",
+        "--hostname=outside@%h",
+        *_ALONE,
+    ]
+    return _celery("worker", options, name="outside", stop_seconds=WORKER_STOP_SECONDS)
 
 
 def beat(home: Path) -> Program:

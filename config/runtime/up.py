@@ -85,6 +85,7 @@ class Up:
         # Before the worker, so that they end after it: it may be asking the sandbox something.
         yield from filter(None, (programs.agent(), programs.sandbox()))
         yield programs.long_worker()
+        yield programs.outside_worker()
         yield programs.worker()
         yield programs.beat(self.home)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.celery import LONG_QUEUE, LONG_TASKS, app
+from config.celery import LONG_QUEUE, LONG_TASKS, OUTSIDE_QUEUE, OUTSIDE_TASKS, app
 from config.runtime import programs
 from config.runtime.children import Program
 
@@ -27,17 +27,25 @@ def test_everything_that_beat_sends_more_often_goes_to_the_others():
     app.loader.import_default_modules()
     intervals = {one["task"] for one in app.conf.beat_schedule.values() if isinstance(one["schedule"], float)}
     assert {"telemetry.roll_up", "config.pulse", "alerts.evaluate", "inventory.dispatch_polls"} <= intervals
-    others = (intervals | set(app.tasks)) - set(LONG_TASKS)
+    others = (intervals | set(app.tasks)) - set(LONG_TASKS) - set(OUTSIDE_TASKS)
     assert {queue_of(name) for name in others} == set(queues_read_by(programs.worker()))
 
 
-def test_every_long_task_exists():
+def test_what_waits_for_others_servers_has_a_worker_of_its_own():
+    assert (
+        {queue_of(name) for name in OUTSIDE_TASKS} == {OUTSIDE_QUEUE} == set(queues_read_by(programs.outside_worker()))
+    )
+    assert queue_of("alerts.evaluate") != OUTSIDE_QUEUE
+
+
+def test_every_task_that_is_routed_exists():
     app.loader.import_default_modules()
-    assert set(LONG_TASKS) <= set(app.tasks)
+    assert set(LONG_TASKS) | set(OUTSIDE_TASKS) <= set(app.tasks)
 
 
 def test_both_workers_of_a_host_have_names_of_their_own():
     assert "--hostname=long@%h" in programs.long_worker().command
+    assert "--hostname=outside@%h" in programs.outside_worker().command
     assert not [word for word in programs.worker().command if word.startswith("--hostname")]
 
 

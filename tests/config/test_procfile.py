@@ -17,7 +17,7 @@ def lines() -> dict[str, str]:
 
 
 def test_it_runs_the_same_modules_as_up(tmp_path: Path):
-    for program in (programs.worker(), programs.long_worker(), programs.beat(tmp_path)):
+    for program in (programs.worker(), programs.long_worker(), programs.outside_worker(), programs.beat(tmp_path)):
         line, command = lines()[program.name], program.command[program.command.index("--quiet") + 1]
         assert f"{program.command[2]} -A config {command}" in line
         assert queues_of(program.command) == queues_of(line.split())

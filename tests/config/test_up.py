@@ -222,7 +222,7 @@ class TestFirstRun:
         assert all(seen.health[part]["ok"] for part in ("database", "broker", "worker", "beat"))
 
     def test_there_is_one_process_of_each_kind(self, seen: Seen):
-        assert list(seen.children) == ["postgres", "valkey", "web", "agent", "long", "worker", "beat"]
+        assert list(seen.children) == ["postgres", "valkey", "web", "agent", "long", "outside", "worker", "beat"]
 
     def test_its_metrics_have_what_every_process_counted(self, seen: Seen):
         """The web process is asked; tasks ran in a worker's children, and the agent's batches came over the wire."""

@@ -37,13 +37,14 @@ class Taken:
 
 @dataclass
 class Answer:
-    """hang: never answers. cut: hangs up in the middle of its answer."""
+    """hang: never answers. cut: hangs up in the middle of its answer. drip: sends a byte of a header again and again."""
 
     status: int = 200
     body: bytes | str | dict[str, Any] = b""
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
     cut: bool = False
+    drip: bool = False
 
     @property
     def content(self) -> bytes:
@@ -81,7 +82,15 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 service.over.wait(30)
                 return
             with suppress(OSError):
+                if answer.drip:
+                    self._drip()
                 self._answer(answer)
+
+        def _drip(self) -> None:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not service.over.wait(0.05):
+                self.wfile.write(b"x")
+                self.wfile.flush()
 
         def _answer(self, answer: Answer) -> None:
             self.send_response(answer.status)

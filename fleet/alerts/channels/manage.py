@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -233,6 +234,10 @@ def _check_typed(sender: Sender, typed: Mapping[str, str]) -> None:
 
 
 def _check_value(one: Field, value: str) -> None:
+    if one.pattern and not re.fullmatch(one.pattern, value):
+        raise ChannelError(one.name, _("It has signs that are not possible there: %(help)s.") % {"help": one.help})
+    if one.secret and not value.isascii():
+        raise ChannelError(one.name, _("Keys and addresses have no signs like these; copy it again."))
     if one.kind == "url":
         try:
             installation_guard().check_url(value)

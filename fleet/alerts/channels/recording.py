@@ -17,7 +17,8 @@ from fleet.alerts.channels.senders.registry import SENDERS
 State = DeliveryState
 FIRST_WAIT_SECONDS = 10.0
 LONGEST_WAIT_SECONDS = 1_800.0
-MOST_ATTEMPTS = 20
+# Both: an outage of the other side for some hours must not cost a message.
+MOST_ATTEMPTS, TRIED_FOR = 20, timedelta(hours=24)
 # The first time nobody can tell, a message that its receiver would not recognise goes out once more.
 MOST_UNCERTAIN = 2
 MENDED_WITHIN = timedelta(days=7)
@@ -48,7 +49,7 @@ def record_outcome(
             break_channel(channel, outcome.code, now)
         case Result.RETRY | Result.UNCERTAIN:
             _again(sending, outcome, sender, now, said)
-            wait = outcome.retry_after_seconds or back_off_seconds(channel.failures, jitter)
+            wait = max(outcome.retry_after_seconds or 0.0, back_off_seconds(channel.failures, jitter))
             _hold(channel, now + timedelta(seconds=wait), failed=True)
 
 
@@ -68,17 +69,18 @@ def _again(rows: Any, outcome: Outcome, sender: Sender, now: datetime, said: dic
         rows.filter(uncertain__gte=MOST_UNCERTAIN - 1).update(state=State.DEAD, **{**said, "error": "uncertain"})
         rows = rows.filter(uncertain__lt=MOST_UNCERTAIN - 1)
         said = {**said, "uncertain": F("uncertain") + 1}
-    rows.filter(attempts__gte=MOST_ATTEMPTS).update(state=State.DEAD, **said)
+    rows.filter(attempts__gte=MOST_ATTEMPTS, created_at__lte=now - TRIED_FOR).update(state=State.DEAD, **said)
     kept = {} if unsure else {"batch": None}
-    rows.filter(attempts__lt=MOST_ATTEMPTS).update(state=State.FAILED, next_attempt_at=now, **kept, **said)
+    rows.filter(state=State.SENDING).update(state=State.FAILED, next_attempt_at=now, **kept, **said)
 
 
 def _went_well(channel: Channel, sender: Sender, now: datetime) -> None:
-    if channel.broken_at is not None:
-        # Mended: what could not be told of alerts that are still open is told now.
+    if channel.broken_at is not None or channel.failures:
+        # Works again: what could not be told of alerts that are still open is told now.
+        since = max(channel.broken_at or now - MENDED_WITHIN, now - MENDED_WITHIN)
         Delivery.objects.filter(
             channel=channel, state=State.DEAD, alert__closed_at=None, alert__isnull=False,
-            created_at__gt=max(channel.broken_at, now - MENDED_WITHIN) - timedelta(minutes=1),
+            created_at__gt=since - timedelta(minutes=1),
         ).exclude(error__in=["refused", "uncertain"]).update(state=State.QUEUED, next_attempt_at=now, batch=None, attempts=0)  # fmt: skip
     Channel.objects.filter(pk=channel.pk).update(
         failures=0, last_ok_at=now, hold_until=now + _pause(sender), broken="", broken_at=None

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Prefetch
 
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState, Digest, Route
+from fleet.alerts.channels.senders.base import ASKING
 from fleet.alerts.channels.timing import Hours
 from fleet.alerts.models import AlertEvent, AlertEventKind, Severity
 from fleet.inventory.models import Instance
@@ -118,7 +119,7 @@ def _delivery(event: AlertEvent, route: Route) -> Delivery:
     broken = route.channel.broken
     # Somebody asks for this one person: it waits for no digest, and breaks the quiet as urgent alerts do.
     named = event.kind == Kind.ESCALATED and is_escalated_to(route.channel, event)
-    breaks = route.urgent_breaks_quiet and (named or event.severity == Severity.URGENT)
+    breaks = route.urgent_breaks_quiet and (named or (event.severity == Severity.URGENT and event.kind in ASKING))
     hours = replace(hours_of(route), digest=Digest.NONE) if named else hours_of(route)
     return Delivery(
         channel=route.channel,

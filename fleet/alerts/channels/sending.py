@@ -6,11 +6,16 @@ side recognises a message takes it again; any other gets it once more and never 
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from time import sleep
+from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -20,59 +25,83 @@ from fleet.alerts.channels.credentials import config_of
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState
 from fleet.alerts.channels.picking import WAITING, batch_of, next_batch, waiting_rows
 from fleet.alerts.channels.recording import give_up, interrupted, record_outcome
-from fleet.alerts.channels.senders.base import Outcome, Result
+from fleet.alerts.channels.senders.base import Outcome, Result, Sender
 from fleet.alerts.channels.senders.registry import SENDERS
 from fleet.alerts.channels.texts import message_of
 from fleet.inventory.credentials import CredentialError
+from fleet.providers.redact import redact
 from fleet.teams.models import Membership
 from fleet.telemetry.scrape.run import installation_guard
 
+logger = logging.getLogger(__name__)
 State = DeliveryState
 # Longer than a worker sends in one go, with its last answer awaited.
 LEASE = timedelta(minutes=3)
+# Until a worker picks it up; then the lease begins.
+PICKED_UP_WITHIN = timedelta(seconds=30)
 BUDGET_SECONDS = 60.0
-AT_ONCE = 50
+# A pause for the other side's pace that is waited out rather than left to the next beat.
+SHORT_PAUSE_SECONDS = 8.0
+# Of the parts of an address: "v1" and "hook" are no secrets.
+SHORTEST_SECRET = 8
 # For what waits behind others while the channel fails.
 TOO_LATE = timedelta(hours=24)
 
 
-def claim_due(*, now: datetime) -> list[tuple[int, uuid.UUID]]:
-    """The channels that have something to send and that nobody sends through: (channel, claim)."""
+def claim_due(*, now: datetime, at_once: int) -> list[tuple[int, uuid.UUID]]:
+    """The channels that have something to send and that nobody sends through: (channel, claim).
+
+    With those that are being sent through, at most `at_once`, and of one team at most half: whose servers hang, only that team waits.
+    """
     open_rows = Q(state__in=WAITING, next_attempt_at__lte=now) | Q(state=State.SENDING)
     due = Delivery.objects.filter(open_rows).values("channel")
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
     may = Q(hold_until=None) | Q(hold_until__lte=now)
+    working = Counter(Channel.objects.filter(claimed_until__gt=now).values_list("team", flat=True))
     claims = []
-    rows = Channel.objects.filter(free, may, pk__in=due, enabled=True, broken="").order_by("last_ok_at", "pk")
-    for pk in rows.values_list("pk", flat=True)[:AT_ONCE]:
+    rows = Channel.objects.filter(free, may, pk__in=due, enabled=True, broken="").order_by(
+        "failures", "last_ok_at", "pk"
+    )
+    for pk, team_id in rows.values_list("pk", "team"):
+        if working.total() >= at_once:
+            break
         claim = uuid.uuid4()
-        if Channel.objects.filter(free, pk=pk).update(claim=claim, claimed_until=now + LEASE):
+        if working[team_id] < max(1, at_once // 2) and Channel.objects.filter(free, pk=pk).update(
+            claim=claim, claimed_until=now + PICKED_UP_WITHIN
+        ):
+            working[team_id] += 1
             claims.append((pk, claim))
     return claims
 
 
 def work_off(channel_id: int, claim: uuid.UUID) -> int:
     """Sends until nothing is due, the channel has to wait, or the time is up. Returns the number of messages."""
-    channel = Channel.objects.select_related("owner", "team").filter(pk=channel_id, claim=claim).first()
-    if channel is None:
+    now = timezone.now()
+    mine = Channel.objects.filter(pk=channel_id, claim=claim)
+    # Late, somebody else may hold it already; it is sent again by the next beat.
+    if not mine.filter(claimed_until__gt=now).update(claimed_until=now + LEASE):
         return 0
+    channel = mine.select_related("owner", "team").get()
     interrupted(channel, now=timezone.now())
     ends, sent = time.monotonic() + BUDGET_SECONDS, 0
     while time.monotonic() < ends and _may_send(channel, claim):
         if not _send_next(channel, claim):
             break
         sent += 1
-    Channel.objects.filter(pk=channel_id, claim=claim).update(claim=None, claimed_until=None)
+    mine.update(claim=None, claimed_until=None)
     return sent
 
 
 def _may_send(channel: Channel, claim: uuid.UUID) -> bool:
     channel.refresh_from_db(fields=["enabled", "broken", "claim", "hold_until", "failures", "options", "secret", "broken_at"])  # fmt: skip
-    waits = channel.hold_until is not None and channel.hold_until > timezone.now()
+    pause = (channel.hold_until - timezone.now()).total_seconds() if channel.hold_until else 0.0
+    if 0 < pause <= SHORT_PAUSE_SECONDS and not channel.failures:
+        sleep(pause)
+        pause = 0.0
     if not has_reader(channel):
         give_up(channel, "left", state=State.SUPPRESSED)
         return False
-    return channel.claim == claim and channel.enabled and not channel.broken and not waits
+    return channel.claim == claim and channel.enabled and not channel.broken and pause <= 0
 
 
 def has_reader(channel: Channel) -> bool:
@@ -123,4 +152,18 @@ def _send(channel: Channel, rows: Sequence[Delivery], now: datetime) -> Outcome:
     except CredentialError as error:
         return Outcome(Result.BROKEN, "no_credentials", str(error)[:200])
     message = message_of(channel, rows, now=now)
-    return SENDERS[channel.kind].send(message, config, installation_guard())
+    try:
+        outcome = SENDERS[channel.kind].send(message, config, installation_guard())
+    except Exception as error:  # noqa: BLE001 - a sender with a bug must not stop its channel
+        # Its text may hold what it was about, secrets included.
+        logger.error("Sender %s failed: %s", channel.kind, type(error).__name__)  # noqa: TRY400
+        return Outcome(Result.UNCERTAIN, "failed", type(error).__name__)
+    return replace(outcome, detail=redact(outcome.detail, secrets_in(config, SENDERS[channel.kind])))
+
+
+def secrets_in(config: Mapping[str, str], sender: Sender) -> set[str]:
+    """What services may echo: the secret fields, and what stands behind the host of a secret address."""
+    values = {config[field.name] for field in sender.fields if field.secret and config.get(field.name)}
+    addresses = [urlsplit(value) for value in values if "://" in value]
+    parts = {part for url in addresses for part in (url.path, url.query, *url.path.split("/"), *url.query.split("&"))}
+    return values | {part for part in parts if len(part) >= SHORTEST_SECRET}

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 FAILURES: Mapping[str, str | Promise] = {
     "address": _("The address may not be reached from here: it lies in a private network that the operator has not allowed, or it is none. Check it."),
+    "failed": _("Sending it failed inside Rackrent; it is tried again, and the operator finds why in the log."),
     "forbidden": _("The other side does not let us in. Look at its settings, make a new webhook there, and paste it here."),
     "gone": _("The webhook is no longer there: it was deleted, or the robot was removed from the group. Make a new one and paste it here."),
     "ip": _("The robot accepts messages from certain addresses only. Add this server's public address there."),

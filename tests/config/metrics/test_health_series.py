@@ -138,7 +138,7 @@ async def test_the_whole_page(open_page):
         finally:
             queue.client.delete("celery")
     found = series(text)
-    assert found["rackrent_queue_tasks"] == {("celery",): 2, ("long",): 0}
+    assert found["rackrent_queue_tasks"] == {("celery",): 2, ("long",): 0, ("outside",): 0}
     assert found["rackrent_part_up"]["database",] == found["rackrent_part_up"]["broker",] == 1
     assert set(found["rackrent_metrics_section_up"].values()) == {1}
     assert await asyncio.to_thread(promtool, text) == (0, "")

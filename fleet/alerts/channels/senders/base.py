@@ -14,6 +14,8 @@ from django.utils.functional import Promise
 from fleet.guard import Guard
 
 Text = str | Promise
+# Events that ask for somebody. The others say how it goes on: they interrupt nobody's night and open no incident.
+ASKING = frozenset({"opened", "reopened", "worsened", "flapping", "woke", "escalated", "reminded"})
 
 
 class Result(Enum):
@@ -43,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that a person fills in. `secret`: sealed, and never shown again. `kind`: text, url, email, emails."""
+    """One thing that a person fills in. `secret`: sealed, and never shown again. `kind`: text, url, email, emails. `pattern`: what `help` describes."""
 
     name: str
     label: Text
@@ -52,6 +54,7 @@ class Field:
     secret: bool = False
     required: bool = True
     default: str = ""
+    pattern: str = ""
     max_length: int = 500
 
 

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from fleet.alerts.channels.senders.base import Message, Outcome, Result, Sender
-from fleet.guard import Guard, RefusedAddressError, guarded_client
+from fleet.guard import Guard, GuardedTransport, RefusedAddressError
 
 TIMEOUT_SECONDS = 10.0
-# Every single read may be in time, and the answer still never end.
+# For the whole of it: every single read may be in time, and the answer still never end.
 MOST_SECONDS = 20.0
 # Nobody answers a webhook with more that is worth reading.
 MOST_BYTES = 65_536
 MOST_WAIT_SECONDS = 3_600.0
 DETAIL_LENGTH = 200
 
-# The request may have arrived before these: nobody can tell. The others never got as far.
-_UNCERTAIN = (httpx.ReadTimeout, httpx.ReadError, httpx.RemoteProtocolError, httpx.WriteError, httpx.WriteTimeout)
+# These end before anything was sent. After any other nobody can tell whether it arrived.
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+# Of a gateway: whether the service behind it took the request, it does not know.
+_GATEWAY = {502, 504}
+_LATER = {408, 425, 429}
+T = TypeVar("T")
 _GONE = {401: "unauthorized", 403: "forbidden", 404: "not_found", 410: "gone"}
 
 
@@ -52,22 +56,30 @@ class HttpSender(Sender):
 
     def send(self, message: Message, config: Mapping[str, str], guard: Guard) -> Outcome:
         request = self.request(message, config)
-        headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "Rackrent", **request.headers}
         try:
-            with guarded_client(guard, timeout_seconds=self.timeout_seconds) as client:
-                response = client.send(
-                    client.build_request("POST", request.url, content=request.content, headers=headers), stream=True
-                )
-                text = _read(response)
+            response, text = in_time(self._post(request, guard))
         except RefusedAddressError as error:
             return Outcome(Result.BROKEN, "address", error.code)
-        except _UNCERTAIN as error:
-            return Outcome(Result.UNCERTAIN, "no_answer", type(error).__name__)
+        except UnicodeEncodeError:
+            return Outcome(Result.BROKEN, "unauthorized", "headers take ASCII only")
+        except _NEVER_SENT as error:
+            return Outcome(Result.RETRY, "unreachable", type(error).__name__)
         except httpx.InvalidURL:
             return Outcome(Result.BROKEN, "address", "no_url")
-        except httpx.HTTPError as error:
-            return Outcome(Result.RETRY, "unreachable", type(error).__name__)
+        except (httpx.HTTPError, TimeoutError) as error:
+            return Outcome(Result.UNCERTAIN, "no_answer", type(error).__name__)
         return self._outcome(response, text)
+
+    async def _post(self, request: Request, guard: Guard) -> tuple[httpx.Response, str]:
+        """One deadline for all of it: a server may drip its headers as well as its answer."""
+        headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "Rackrent", **request.headers}
+        timeout = httpx.Timeout(self.timeout_seconds)
+        async with (
+            asyncio.timeout(MOST_SECONDS),
+            httpx.AsyncClient(transport=GuardedTransport(guard), timeout=timeout, trust_env=False) as client,
+            client.stream("POST", request.url, content=request.content, headers=headers) as response,
+        ):
+            return response, await _beginning(response)
 
     def _outcome(self, response: httpx.Response, text: str) -> Outcome:
         status = response.status_code
@@ -75,15 +87,14 @@ class HttpSender(Sender):
         detail = f"HTTP {status} {plain_detail(answer, text)}".strip()[:DETAIL_LENGTH]
         if status < 300:
             return self.judge(answer, response)
-        if status == 429:
-            return Outcome(Result.RETRY, "rate", detail, retry_after_seconds=retry_after(response, answer))
-        if status >= 500:
-            return Outcome(Result.RETRY, "server", detail, retry_after_seconds=retry_after(response, answer))
-        if status < 400:
-            return Outcome(Result.BROKEN, "redirect", detail)
-        if status in _GONE:
-            return Outcome(Result.BROKEN, _GONE[status], detail)
-        return Outcome(Result.RETRY, "server", detail) if status in {408, 425} else self.refused(answer, detail)
+        if status in _GATEWAY:
+            return Outcome(Result.UNCERTAIN, "server", detail)
+        if status in _LATER or status >= 500:
+            code = "rate" if status == 429 else "server"
+            return Outcome(Result.RETRY, code, detail, retry_after_seconds=retry_after(response, answer))
+        if status < 400 or status in _GONE:
+            return Outcome(Result.BROKEN, _GONE.get(status, "redirect"), detail)
+        return self.refused(answer, detail)
 
     def refused(self, answer: Any, detail: str) -> Outcome:
         """Of the other statuses from 400 on: this message is not taken. Some services say there that the channel is gone."""
@@ -132,20 +143,24 @@ def _line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:120]
 
 
-def _read(response: httpx.Response) -> str:
-    """The beginning of the answer. Raises as httpx does where the other side hangs up in the middle of it."""
-    ends = time.monotonic() + MOST_SECONDS
+async def _beginning(response: httpx.Response) -> str:
+    """Raises as httpx does where the other side hangs up in the middle of it."""
+    got = b""
+    async for chunk in response.aiter_bytes():
+        got += chunk
+        if len(got) >= MOST_BYTES:
+            break
+    return got[:MOST_BYTES].decode("utf-8", "replace")
+
+
+def in_time(work: Coroutine[Any, Any, T]) -> T:
+    """Runs it in a loop of its own. A name server that does not answer keeps its thread, which `asyncio.run` would wait for."""
+    loop = asyncio.new_event_loop()
     try:
-        got = b""
-        for chunk in response.iter_bytes():
-            got += chunk
-            if time.monotonic() > ends:
-                raise httpx.ReadTimeout("The answer came too slowly.")
-            if len(got) >= MOST_BYTES:
-                break
-        return got[:MOST_BYTES].decode("utf-8", "replace")
+        return loop.run_until_complete(work)
     finally:
-        response.close()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 def _parsed(text: str) -> Any:

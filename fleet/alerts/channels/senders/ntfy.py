@@ -21,7 +21,7 @@ class Ntfy(HttpSender):
     name = "ntfy"
     label = "ntfy"
     fields = (
-        Field("topic", _("Topic"), _("whoever knows it can read along: choose one that nobody guesses"), secret=True, max_length=64),
+        Field("topic", _("Topic"), _("whoever knows it can read along: choose one that nobody guesses; letters, digits, - and _"), secret=True, max_length=64, pattern=r"[-_A-Za-z0-9]{1,64}"),
         Field("server", _("Server"), _("its address, without the topic"), kind="url", default=SERVER, required=False),
         Field("token", _("Access token"), _("only where the server asks for one: tk_…"), secret=True, required=False, max_length=200),
     )  # fmt: skip

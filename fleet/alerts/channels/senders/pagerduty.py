@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx
 from django.utils.translation import gettext_lazy as _
 
-from fleet.alerts.channels.senders.base import Field, Limits, Message, Outcome, Result
+from fleet.alerts.channels.senders.base import ASKING, Field, Limits, Message, Outcome, Result
 from fleet.alerts.channels.senders.http import HttpSender, Request, not_as_expected
 from fleet.alerts.channels.senders.text import body_of, title_of
+from fleet.guard import Guard
 
 API = "https://events.pagerduty.com"
 SEVERITIES = {"urgent": "critical", "warning": "warning", "note": "info"}
-ACTIONS = {"acknowledged": "acknowledge", "resolved": "resolve"}
+ACTIONS = {"acknowledged": "acknowledge", "snoozed": "acknowledge", "resolved": "resolve"} | dict.fromkeys(
+    {*ASKING, "summary"}, "trigger"
+)
 
 
 class PagerDuty(HttpSender):
@@ -29,8 +33,22 @@ class PagerDuty(HttpSender):
     idempotent = True
     gathers = False
 
+    def send(self, message: Message, config: Mapping[str, str], guard: Guard) -> Outcome:
+        if message.event == "test":
+            # Nobody is to be left with an incident that a test opened.
+            opened = super().send(replace(message, event="opened"), config, guard)
+            return (
+                super().send(replace(message, event="resolved"), config, guard)
+                if opened.result == Result.SENT
+                else opened
+            )
+        if message.event not in ACTIONS:
+            # An incident says who works on it, not how bad it has become meanwhile.
+            return Outcome(Result.SENT)
+        return super().send(message, config, guard)
+
     def request(self, message: Message, config: Mapping[str, str]) -> Request:
-        action = ACTIONS.get(message.event, "trigger")
+        action = ACTIONS[message.event]
         event: dict[str, Any] = {
             "routing_key": config["routing_key"],
             "event_action": action,

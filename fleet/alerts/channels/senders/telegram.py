@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.alerts.channels.senders.base import Field, Limits, Message, Outcome, Result
 from fleet.alerts.channels.senders.http import HttpSender, Request, not_as_expected, retry_after
-from fleet.alerts.channels.senders.text import body_of, html, title_of
+from fleet.alerts.channels.senders.text import body_of, telegram, title_of
 
 API = "https://api.telegram.org"
 # Of a 400, what says that the chat itself is the trouble.
@@ -29,7 +29,7 @@ class Telegram(HttpSender):
     limits = Limits(title=250, text=3_700, per_minute=18)
 
     def request(self, message: Message, config: Mapping[str, str]) -> Request:
-        text = f"<b>{title_of(message, self.limits, html)}</b>\n{body_of(message, self.limits, html)}"
+        text = f"<b>{title_of(message, self.limits, telegram)}</b>\n{body_of(message, self.limits, telegram)}"
         body = {
             "chat_id": config["chat_id"],
             "text": text,

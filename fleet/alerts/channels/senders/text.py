@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fleet.alerts.channels.senders.base import Limits, Message
+from fleet.alerts.channels.senders.base import ASKING, Limits, Message
 from fleet.teams.fields import one_line
 
 Escape = Callable[[str], str]
@@ -13,7 +13,9 @@ MORE = "…"
 
 
 def title_of(message: Message, limits: Limits, escape: Escape = str) -> str:
-    return fit(one_line(message.title), limits.title, escape, in_bytes=limits.in_bytes)
+    """With the word for how bad it is where the message asks for somebody: most places show no colour for it."""
+    word = f"{message.severity_word}: " if message.event in ASKING and message.severity_word else ""
+    return fit(one_line(word + message.title), limits.title, escape, in_bytes=limits.in_bytes)
 
 
 def body_of(message: Message, limits: Limits, escape: Escape = str, *, newline: str = "\n", reserve: int = 0) -> str:
@@ -64,6 +66,15 @@ def _size(text: str, *, in_bytes: bool) -> int:
 def html(text: str) -> str:
     """Of Slack's mrkdwn and Telegram's HTML: with <, > and & there is no tag, no link and no mention such as <!channel>."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+_SEEN_BY_TELEGRAM = re.compile(r"(?<=[@#/])(?=\S)|(?<=:)(?=//)|(?<=\w)(?=\.\w)")
+WORD_JOINER = "\u2060"
+
+
+def telegram(text: str) -> str:
+    """HTML in which Telegram finds no address, no @name, no #tag and no /command either: it looks for them in any text."""
+    return html(_SEEN_BY_TELEGRAM.sub(WORD_JOINER, text))
 
 
 def slack(text: str) -> str:

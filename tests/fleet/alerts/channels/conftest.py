@@ -7,6 +7,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from fleet.alerts.channels import sending
 from fleet.alerts.channels.manage import RouteWords, add_channel
 from fleet.alerts.channels.models import Channel
 from fleet.alerts.channels.senders.base import Field, Limits, Link, Message, Outcome, Result, Sender
@@ -93,6 +94,12 @@ def clock() -> Iterator[time_machine.Traveller]:
         yield traveller
 
 
+@pytest.fixture(autouse=True)
+def no_short_pauses(monkeypatch):
+    """The clock of these tests stands still: what would be waited out is left to the next beat."""
+    monkeypatch.setattr(sending, "SHORT_PAUSE_SECONDS", 0.0)
+
+
 @pytest.fixture
 def make_channel(acme, alice, by):
     def make(name="ops", *, owner=None, kind="recorder", team=acme, **hears) -> Channel:
@@ -107,7 +114,7 @@ def make_channel(acme, alice, by):
 def work() -> int:
     """What the workers do until there is nothing to do now."""
     sent = 0
-    while claims := claim_due(now=timezone.now()):
+    while claims := claim_due(now=timezone.now(), at_once=50):
         sent += sum(work_off(channel, claim) for channel, claim in claims)
     return sent
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from fleet.alerts.channels import senders
+from fleet.alerts.channels.senders import http
 from fleet.alerts.channels.senders.base import Outcome, Result, Sender
 from fleet.alerts.channels.senders.http import HttpSender
 from fleet.alerts.channels.senders.registry import SENDERS
@@ -82,7 +83,7 @@ def test_names_from_machines_call_nobody_and_make_no_link(kind, service):
 UNWANTED = {
     "slack": ['"text":"@here <'],
     "discord": ["[a](http", " @everyone", "<@U1"],
-    "telegram": ["<!channel>", "<b>x</b>"],
+    "telegram": ["<!channel>", "<b>x</b>", "@everyone", "://evil"],
     "dingtalk": ["[a](http", "@everyone"],
     "wecom": ["[a](http", "<@U1>"],
 }
@@ -113,6 +114,9 @@ def test_a_wrong_secret_breaks_the_channel_and_says_so(kind, service):
         (Answer(400, "no"), Result.REFUSED, None),
         (Answer(413, PAGE), Result.REFUSED, None),
         (Answer(200, '{"ok"', cut=True), Result.UNCERTAIN, None),
+        (Answer(200, "no gzip", {"Content-Encoding": "gzip"}), Result.UNCERTAIN, None),
+        (Answer(502, PAGE), Result.UNCERTAIN, None),
+        (Answer(504, ""), Result.UNCERTAIN, None),
     ],
     ids=lambda value: str(getattr(value, "status", "")),
 )
@@ -138,6 +142,25 @@ def test_no_answer_in_time_is_uncertain(kind, service, monkeypatch):
     monkeypatch.setattr(HttpSender, "timeout_seconds", 0.2)
     service.script = [Answer(hang=True)]
     assert send(kind, service).result == Result.UNCERTAIN
+
+
+@each
+def test_headers_that_drip_without_end_are_not_waited_for(kind, service, monkeypatch):
+    monkeypatch.setattr(http, "MOST_SECONDS", 0.3)
+    service.script = [Answer(drip=True)]
+    assert send(kind, service).result == Result.UNCERTAIN
+
+
+@each
+@pytest.mark.parametrize(
+    ("event", "told"), [("opened", True), ("worsened", True), ("resolved", False), ("acknowledged", False)]
+)
+def test_it_says_how_bad_it_is_where_it_asks_for_somebody(kind, service, event, told):
+    send(kind, service, make_message(event=event, is_resolved=event == "resolved"))
+    said = json.dumps(service.taken[0].body, ensure_ascii=False)
+    acted = kind == "pagerduty" and not told
+    assert ("Urgent: train-01 lost a GPU" in said) == told
+    assert acted or "train-01 lost a GPU" in said
 
 
 @each
@@ -175,7 +198,14 @@ def test_an_error_that_comes_with_status_200(kind, service, body, result, code):
     assert (outcome.result, outcome.code) == (result, code)
 
 
-@pytest.mark.parametrize(("kind", "event", "action"), [("pagerduty", "opened", "trigger"), ("pagerduty", "acknowledged", "acknowledge"), ("pagerduty", "resolved", "resolve")])  # fmt: skip
+@pytest.mark.parametrize("kind", ["pagerduty"])
+@pytest.mark.parametrize(("event", "actions"), [("improved", []), ("signal", []), ("test", ["trigger", "resolve"])])
+def test_pagerduty_gets_no_incident_that_nobody_has_to_work_on(kind, service, event, actions):
+    assert send(kind, service, make_message(event=event)).result == Result.SENT
+    assert [request.body["event_action"] for request in service.taken] == actions
+
+
+@pytest.mark.parametrize(("kind", "event", "action"), [("pagerduty", "opened", "trigger"), ("pagerduty", "acknowledged", "acknowledge"), ("pagerduty", "snoozed", "acknowledge"), ("pagerduty", "resolved", "resolve")])  # fmt: skip
 def test_pagerduty_gets_one_incident_an_alert(kind, service, event, action):
     assert send(kind, service, make_message(event=event)).result == Result.SENT
     assert (service.taken[0].body["event_action"], service.taken[0].body["dedup_key"]) == (action, "alert-7-0")

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet.alerts.channels import sending
+from fleet.alerts.channels.credentials import parted
+from fleet.alerts.channels.manage import RouteWords, add_channel, update_channel
 from fleet.alerts.channels.manage import test_channel as try_channel
-from fleet.alerts.channels.manage import update_channel
 from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.channels.recording import back_off_seconds
 from fleet.alerts.channels.senders.base import Outcome, Result
@@ -97,15 +98,43 @@ def test_retry_after_is_obeyed(acme, machine, recorder, make_channel):
     assert channel.hold_until == timezone.now() + timedelta(seconds=77)
 
 
-def test_after_twenty_attempts_it_is_given_up(acme, machine, recorder, make_channel, clock):
+def test_a_day_and_twenty_attempts_later_it_is_given_up(acme, machine, recorder, make_channel, clock):
     channel = make_channel()
-    recorder.outcomes = [Outcome(Result.RETRY, "server", "HTTP 503")] * 30
+    recorder.outcomes = [Outcome(Result.RETRY, "server", "HTTP 503")] * 200
     quiet_machine(acme, machine)
+    began = timezone.now()
     while work():
         channel.refresh_from_db()
         clock.move_to(channel.hold_until)
     row = one_row(channel)
-    assert (row.state, row.error, row.error_detail, row.attempts) == ("dead", "server", "HTTP 503", 20)
+    assert (row.state, row.error, row.error_detail) == ("dead", "server", "HTTP 503")
+    assert row.attempts > 20
+    assert timezone.now() - began >= timedelta(hours=24)
+
+
+def test_a_service_that_asks_for_a_second_only_does_not_use_up_the_attempts(acme, machine, recorder, make_channel, clock):  # fmt: skip
+    channel = make_channel()
+    recorder.outcomes = [Outcome(Result.RETRY, "server", retry_after_seconds=1)] * 8
+    quiet_machine(acme, machine)
+    began = timezone.now()
+    while work():
+        channel.refresh_from_db()
+        clock.move_to(channel.hold_until)
+    assert states(channel) == ["sent"]
+    assert timezone.now() - began > timedelta(minutes=10)
+
+
+def test_what_was_given_up_is_told_when_the_channel_works_again(acme, machine, make_instance, recorder, make_channel, clock):  # fmt: skip
+    channel = make_channel()
+    quiet_machine(acme, machine)
+    channel.deliveries.update(state="dead", error="server")
+    channel.failures = 3
+    channel.save()
+    quiet_machine(acme, make_instance(name="train-02"))
+    work()
+    clock.shift(5)
+    work()
+    assert recorder.titles == ["train-02 went quiet", "train-01 went quiet"]
 
 
 def test_a_message_that_is_refused_does_not_stop_the_next_one(acme, machine, make_instance, recorder, make_channel, clock):  # fmt: skip
@@ -180,7 +209,7 @@ class TestACrash:
         return channel, sender
 
     def crash(self) -> None:
-        ((channel, claim),) = claim_due(now=timezone.now())
+        ((channel, claim),) = claim_due(now=timezone.now(), at_once=50)
         with pytest.raises(Killed):
             work_off(channel, claim)
 
@@ -248,12 +277,69 @@ def _killed(*args: object, **kwargs: object) -> None:
     raise Killed
 
 
+def test_a_pause_for_the_others_pace_is_waited_out(
+    acme, machine, make_instance, recorder, make_channel, clock, monkeypatch
+):
+    recorder.gathers = False
+    make_channel()
+    for name in ("train-01", "train-02", "train-03"):
+        quiet_machine(acme, machine if name == "train-01" else make_instance(name=name))
+    monkeypatch.setattr(sending, "SHORT_PAUSE_SECONDS", 5.0)
+    monkeypatch.setattr(sending, "sleep", clock.shift)
+    ((channel, claim),) = claim_due(now=timezone.now(), at_once=50)
+    assert work_off(channel, claim) == 3
+
+
+def test_channels_of_one_team_take_half_of_the_places(acme, rival, machine, recorder, make_channel, charlie, by):
+    for number in range(6):
+        make_channel(f"ops {number}")
+    theirs = add_channel(actor=by(charlie), team=rival, kind="recorder", name="theirs", owner=None, typed={"url": "https://hooks.example/x"}, hears=RouteWords())  # fmt: skip
+    quiet_machine(acme, machine)
+    try_channel(actor=by(charlie), channel=theirs, now=timezone.now())
+    now = timezone.now()
+    first = claim_due(now=now, at_once=4)
+    assert len(first) == 3
+    assert theirs.pk in {channel for channel, _claim in first}
+    assert claim_due(now=now, at_once=4) == [], "the other places are for other teams"
+    work_off(*first[0])
+
+
+def test_a_claim_that_nobody_picked_up_is_given_again_soon(acme, machine, recorder, make_channel, clock):
+    make_channel()
+    quiet_machine(acme, machine)
+    ((channel, claim),) = claim_due(now=timezone.now(), at_once=1)
+    clock.shift(sending.PICKED_UP_WITHIN)
+    ((_same, newer),) = claim_due(now=timezone.now(), at_once=1)
+    assert work_off(channel, claim) == 0
+    assert work_off(channel, newer) == 1
+
+
+def test_a_sender_that_fails_inside_is_an_outcome_without_its_text(acme, machine, recorder, make_channel, caplog):
+    channel = make_channel()
+    recorder.outcomes = [RuntimeError("Bearer s3cret-token")]
+    quiet_machine(acme, machine)
+    work()
+    row = one_row(channel)
+    assert (row.state, row.error, row.error_detail) == ("failed", "failed", "RuntimeError")
+    assert "s3cret" not in caplog.text
+
+
+def test_what_a_service_echoes_of_the_secret_is_masked(acme, machine, recorder, make_channel):
+    channel = make_channel()
+    recorder.outcomes = [Outcome(Result.REFUSED, "refused", "HTTP 404 Route POST:/services/T0/s3cr3t-token not found")]
+    _plain, channel.secret = parted(recorder, {"url": "https://hooks.example/services/T0/s3cr3t-token"})
+    channel.save()
+    quiet_machine(acme, machine)
+    work()
+    assert "s3cr3t" not in one_row(channel).error_detail
+
+
 def test_two_workers_do_not_send_through_one_channel(acme, machine, recorder, make_channel):
     make_channel()
     quiet_machine(acme, machine)
     now = timezone.now()
-    ((channel, claim),) = claim_due(now=now)
-    assert claim_due(now=now) == []
+    ((channel, claim),) = claim_due(now=now, at_once=50)
+    assert claim_due(now=now, at_once=50) == []
     assert work_off(channel, claim) == 1
     assert work_off(channel, claim) == 0, "the claim was used up"
 
