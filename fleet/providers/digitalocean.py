@@ -35,11 +35,13 @@ from fleet.providers.http import JsonApi, Problem, endpoint
 from fleet.providers.orders import chosen_image, known_key, no_price_limit, on_demand, order_refusals, own_disk, tags_of
 from fleet.providers.reading import MAX_PAGES, complete, endless, header_secret, mapping_of, path_of
 from fleet.providers.registry import register
-from fleet.providers.rows import Row, promised, rows_of
+from fleet.providers.rows import Row, moment, promised, rows_of
 
 LABEL = "DigitalOcean"
 PAGE_SIZE = 200
 WINDOW = timedelta(minutes=15)
+# Destroying takes minutes at most.
+DESTROY_PATIENCE = timedelta(minutes=30)
 UNDER_WAY = {InstanceState.RUNNING, InstanceState.PROVISIONING}
 
 
@@ -183,11 +185,15 @@ class DigitalOcean:
         self._api.send("POST", path_of("droplets", ref.external_id, "actions"), json={"type": action})
 
     def _is_being_destroyed(self, ref: Ref) -> bool:
-        actions = self._every(path_of("droplets", ref.external_id, "actions"), "actions")
+        """Whether it was asked for lately. What then is still there was forgotten, and has to be asked for anew."""
+        oldest = datetime.now(UTC) - DESTROY_PATIENCE
         try:
-            return any(row.get("type") == "destroy" and row.get("status") != "errored" for row in actions)
+            actions = list(self._every(path_of("droplets", ref.external_id, "actions"), "actions"))
         except NotFound:
             return True
+        with promised(LABEL):
+            asked = [row for row in actions if row.get("type") == "destroy" and row.get("status") != "errored"]
+            return any((moment(row.get("started_at")) or oldest) >= oldest for row in asked)
 
     def _key_id(self, public_key: str, name: str) -> int:
         row = known_key(self._every("account/keys", "ssh_keys"), "public_key", public_key)

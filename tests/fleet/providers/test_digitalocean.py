@@ -62,6 +62,19 @@ def test_a_destroy_that_went_wrong_is_asked_again(adapter, fake):
     assert len(fake.asked("terminate")) == 2
 
 
+def test_a_destroy_that_was_forgotten_is_asked_for_anew(adapter, fake, time_machine):
+    time_machine.move_to("2026-11-30T10:00:00Z", tick=False)
+    fake.slow_to_end = True
+    (ref,) = fake.seed()
+    adapter.terminate(ref)
+    time_machine.shift(29 * 60)
+    adapter.terminate(ref)
+    assert len(fake.asked("terminate")) == 1
+    time_machine.shift(2 * 60)
+    adapter.terminate(ref)
+    assert len(fake.asked("terminate")) == 2
+
+
 def test_what_is_gone_is_not_destroyed(adapter, fake):
     adapter.terminate(Ref("404"))
     assert fake.asked("terminate") == []

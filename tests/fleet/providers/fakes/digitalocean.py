@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -238,7 +239,7 @@ class DigitalOceanFake(Fake):
             "id": self.number(),
             "status": "in-progress",
             "type": kind,
-            "started_at": WHEN,
+            "started_at": datetime.now(UTC).isoformat(),
             "completed_at": None,
             "resource_id": int(droplet_id),
             "resource_type": "droplet",
