@@ -31,12 +31,12 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import Invalid, NotFound, ProviderError, WrongState
+from fleet.providers.errors import NotFound, ProviderError, WrongState
 from fleet.providers.reading import required
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised, rows_of
 from fleet.providers.sdk import unless_so
-from fleet.providers.typed import networks, region_names
+from fleet.providers.typed import networks, own_region, region_names
 
 PAGE_SIZE = 100
 IMAGE_STATES = "Creating,Waiting,Available,UnAvailable,CreateFailed,Deprecated"
@@ -150,9 +150,7 @@ class Alibaba:
             yield from found
 
     def _ecs(self, region: str) -> Ecs:
-        if region not in self._regions:
-            raise Invalid(f"The region {region!r} is not among those of this account: {', '.join(self._regions)}.")
-        return Ecs(*self._key, region)
+        return Ecs(*self._key, own_region(region, self._regions))
 
     def _rows(self, ecs: Ecs, **which: str) -> list[Row]:
         """An empty list is believed of a key that may list."""

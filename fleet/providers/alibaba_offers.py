@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
 from typing import Any
 
 from fleet.providers.alibaba_client import LABEL, Ecs
 from fleet.providers.alibaba_facts import gpus_of, tenancy_of
 from fleet.providers.base import CreateSpec, Market, Money, Offer, OfferQuery
 from fleet.providers.errors import Invalid, NoCapacity, PartialCreate, ProviderError, ScopeMissing
-from fleet.providers.orders import chosen_image
+from fleet.providers.orders import chosen_image, key_name
 from fleet.providers.rows import Row, price, rows_of
 from fleet.providers.values import Ref
 
@@ -160,8 +159,8 @@ def strategy(spec: CreateSpec) -> dict[str, Any]:
 
 
 def key_pair(ecs: Ecs, public_key: str) -> str:
-    """The name of Alibaba's copy of a key, made where it is new, and named after what it holds."""
-    name = f"rackrent-{sha256(public_key.strip().encode()).hexdigest()[:16]}"
+    """The name of Alibaba's copy of a key, made where it is new."""
+    name = key_name(public_key)
     try:
         ecs.act("import_key_pair", RegionId=ecs.region, KeyPairName=name, PublicKeyBody=public_key)
     except ProviderError as refused:

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from fleet.providers.aws_acts import launch, save_image, terminate
 from fleet.providers.aws_endings import ENDINGS, SEMANTICS
 from fleet.providers.aws_errors import provider_errors
-from fleet.providers.aws_facts import Prices, image_of
+from fleet.providers.aws_facts import Prices, currency_of, image_of
 from fleet.providers.aws_offers import offers_of
-from fleet.providers.aws_options import decimal, price_table, regions, required
+from fleet.providers.aws_options import price_per_gb_month, regions
 from fleet.providers.aws_reads import machine, machines, may, own_images
 from fleet.providers.aws_reports import notices_of, usage_of
 from fleet.providers.base import (
@@ -38,8 +38,10 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import Invalid, ScopeMissing
+from fleet.providers.errors import ScopeMissing
+from fleet.providers.reading import required
 from fleet.providers.registry import register
+from fleet.providers.typed import own_region, price_lines
 
 # Nobody may stop or save a machine twice because an answer was lost. A launch has its client token, and a read changes nothing.
 ONCE, TWICE = 1, 2
@@ -124,8 +126,9 @@ class Aws:
         self._access_key_id = required(options, "access_key_id")
         self._secret_access_key = required(options, "secret_access_key")
         self._regions = regions(options["regions"])
-        storage = decimal("storage_price", options["storage_price"])
-        self._prices = Prices(on_demand=price_table(options["prices"]), storage=storage)
+        currency = currency_of(self._regions[0])
+        storage = price_per_gb_month("storage_price", options["storage_price"])
+        self._prices = Prices(machines=price_lines(options["prices"], currency), storage=storage)
 
     def verify(self) -> AccountInfo:
         with provider_errors():
@@ -134,7 +137,7 @@ class Aws:
             scopes = tuple(
                 Scope(name, may(ec2, method, least), without) for name, (method, least, without) in READS.items()
             )
-        info = AccountInfo(account, "CNY" if self._regions[0].startswith("cn-") else "USD", scopes)
+        info = AccountInfo(account, currency_of(self._regions[0]), scopes)
         if LISTS in info.lacks:
             raise ScopeMissing(LISTS)
         return info
@@ -204,10 +207,8 @@ class Aws:
 
     @contextmanager
     def _ec2(self, region: str, *, attempts: int = TWICE) -> Iterator[Any]:
-        """A client whose errors are ours. Only for the account's own regions: elsewhere, nobody would see what was made."""
-        if region not in self._regions:
-            raise Invalid(f"The region {region!r} is not among those of this account: {', '.join(self._regions)}.")
-        with provider_errors(region):
+        """A client whose errors are ours."""
+        with provider_errors(own_region(region, self._regions)):
             yield self._client("ec2", region, attempts)
 
     @cached_property

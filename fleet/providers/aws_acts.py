@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any
 
 from fleet.providers.aws_errors import NO_INSTANCE, code_of
 from fleet.providers.aws_reads import row_of
 from fleet.providers.base import CreateSpec, Market
 from fleet.providers.errors import Invalid
+from fleet.providers.orders import key_name
 
 LAUNCH_TAG = "rackrent-launch"
 
@@ -74,10 +74,10 @@ def root_disk(ec2: Any, spec: CreateSpec) -> dict[str, Any]:
 
 
 def key_pair(ec2: Any, public_key: str) -> str:
-    """The name of EC2's copy of a key, made where it is new. It is named after what it holds: the same key is stored once."""
+    """The name of EC2's copy of a key, made where it is new."""
     from botocore.exceptions import ClientError
 
-    name = f"rackrent-{sha256(public_key.strip().encode()).hexdigest()[:16]}"
+    name = key_name(public_key)
     try:
         ec2.import_key_pair(KeyName=name, PublicKeyMaterial=public_key.encode())
     except ClientError as error:

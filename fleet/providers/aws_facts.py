@@ -23,6 +23,7 @@ from fleet.providers.base import (
     Tenancy,
 )
 from fleet.providers.gpus import canonical
+from fleet.providers.typed import PriceTable
 
 STATES: Mapping[str, InstanceState] = {
     "pending": InstanceState.PROVISIONING,
@@ -85,14 +86,10 @@ IMAGE_STATES: Mapping[str, ImageState] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What the account's admin typed: on demand by "type" or "region/type", and EBS for a GB a month."""
+    """What the account's admin typed, of machines and of EBS for a GB a month."""
 
-    on_demand: Mapping[str, Decimal]
+    machines: PriceTable
     storage: Decimal | None
-
-    def of(self, kind: str, region: str) -> Money | None:
-        amount = self.on_demand.get(f"{region}/{kind}", self.on_demand.get(kind))
-        return None if amount is None else Money(amount, currency_of(region))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +193,7 @@ def rate_of(row: dict[str, Any], region: str, market: Market, facts: Facts) -> M
         amount = facts.spot_prices.get((kind, placement.get("AvailabilityZone", ""), platform_of(row)))
         return None if amount is None else Money(amount, currency_of(region))
     if market is Market.ON_DEMAND and placement.get("Tenancy") != "host":
-        return facts.prices.of(kind, region)
+        return facts.prices.machines.of(kind, region, market)
     return None
 
 

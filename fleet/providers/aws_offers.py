@@ -24,7 +24,8 @@ def offers_of(ec2: Any, region: str, prices: Prices, query: OfferQuery) -> Itera
     ]
     if query.market in {None, Market.ON_DEMAND}:
         for size in sizes:
-            yield offer_of(size, Market.ON_DEMAND, prices.of(size["InstanceType"], region), region, prices)
+            price = prices.machines.of(size["InstanceType"], region, Market.ON_DEMAND)
+            yield offer_of(size, Market.ON_DEMAND, price, region, prices)
     if query.market in {None, Market.SPOT}:
         yield from spot_offers(ec2, region, sizes, prices)
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache
 
 from fleet.providers.base import gettext_noop
 from fleet.providers.errors import InvalidOption
-
-
-def required(options: Mapping[str, str], name: str) -> str:
-    if not options[name].strip():
-        raise InvalidOption(name, gettext_noop("Fill this in."))
-    return options[name].strip()
 
 
 def regions(text: str) -> tuple[str, ...]:
@@ -28,26 +20,7 @@ def regions(text: str) -> tuple[str, ...]:
     return names
 
 
-def price_table(text: str) -> dict[str, Decimal]:
-    """{"p4d.24xlarge": 21.96, "eu-west-1/p4d.24xlarge": 23.90} from one "key price" a line."""
-    table = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        match = re.fullmatch(r"\s*([a-z0-9-]+/)?([a-z0-9-]+\.[a-z0-9-]+)[\s:=,]+\$?(\S+)\s*", line)
-        price = decimal("prices", match[3], line=number) if match else None
-        if match is None or price is None:
-            raise unreadable(number)
-        table[(match[1] or "") + match[2]] = price
-    return table
-
-
-def unreadable(line: int) -> InvalidOption:
-    message = gettext_noop("Line %(line)s is not a type and a price, as in “p4d.24xlarge 21.96”.")
-    return InvalidOption("prices", message, line=str(line))
-
-
-def decimal(field: str, text: str, *, line: int | None = None) -> Decimal | None:
+def price_per_gb_month(field: str, text: str) -> Decimal | None:
     """None for an empty text."""
     if not text.strip():
         return None
@@ -56,7 +29,7 @@ def decimal(field: str, text: str, *, line: int | None = None) -> Decimal | None
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite() or not 0 <= value < 1_000_000:
-        raise unreadable(line) if line else InvalidOption(field, gettext_noop("Write a price, as in 0.08."))
+        raise InvalidOption(field, gettext_noop("Write a price, as in 0.08."))
     return value
 
 

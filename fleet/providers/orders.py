@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 
 from fleet.providers.base import CreateSpec, Market
 from fleet.providers.errors import Invalid, NoCapacity, QuotaOrFunds, WrongState
@@ -93,3 +94,8 @@ def known_key(rows: Iterable[Row], field: str, public_key: str) -> Row | None:
     """The row of the same key, whatever its comment."""
     wanted = public_key.split()[:2]
     return next((row for row in rows if str(row.get(field, "")).split()[:2] == wanted), None)
+
+
+def key_name(public_key: str, *, separator: str = "-") -> str:
+    """What a provider's copy of a key is called, after what it holds: the same key is stored once."""
+    return f"rackrent{separator}{sha256(public_key.strip().encode()).hexdigest()[:16]}"

@@ -25,7 +25,7 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import Invalid, NotFound, WrongState
+from fleet.providers.errors import NotFound, WrongState
 from fleet.providers.reading import required
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised
@@ -34,7 +34,7 @@ from fleet.providers.tencent_client import LABEL, Cvm
 from fleet.providers.tencent_endings import ENDINGS, SEMANTICS
 from fleet.providers.tencent_facts import image_of, instance_of, market_of, task_notice, unpaid_notice
 from fleet.providers.tencent_offers import launch, offers_of, prices_of
-from fleet.providers.typed import currency, region_names
+from fleet.providers.typed import currency, own_region, region_names
 
 # Repair tasks that wait for somebody, run, or are planned.
 OPEN_TASKS = [1, 2, 4]
@@ -151,9 +151,7 @@ class Tencent:
             yield from found
 
     def _cvm(self, region: str) -> Cvm:
-        if region not in self._regions:
-            raise Invalid(f"The region {region!r} is not among those of this account: {', '.join(self._regions)}.")
-        return Cvm(*self._key, region)
+        return Cvm(*self._key, own_region(region, self._regions))
 
     def _told(self, cvm: Cvm, rows: list[Row]) -> list[ProviderInstance]:
         prices = prices_of(cvm, ((row.get("InstanceType", ""), market_of(row)) for row in rows), self._currency)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
 from typing import Any
 
 from fleet.providers.base import CreateSpec, Market, Money, Offer, OfferQuery, Ref
 from fleet.providers.errors import Invalid, PartialCreate, ScopeMissing
-from fleet.providers.orders import chosen_image
+from fleet.providers.orders import chosen_image, key_name
 from fleet.providers.reading import mib
 from fleet.providers.rows import Row, number, price, rows_of
 from fleet.providers.tencent_client import LABEL, Cvm
@@ -125,8 +124,8 @@ def wishes(cvm: Cvm, spec: CreateSpec) -> dict[str, Any]:
 
 
 def key_pair(cvm: Cvm, public_key: str) -> str:
-    """The id of Tencent's copy of a key, made where it is new. Its name, 25 characters at most, follows from what it holds."""
-    name = f"rackrent_{sha256(public_key.strip().encode()).hexdigest()[:16]}"
+    """The id of Tencent's copy of a key, made where it is new. A name has 25 characters at most."""
+    name = key_name(public_key, separator="_")
     known = cvm.read("DescribeKeyPairs", Filters=[{"Name": "key-name", "Values": [name]}])
     for row in rows_of(known, "KeyPairSet", LABEL):
         return str(row["KeyId"])

@@ -9,7 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from fleet.providers.base import Market, Money, gettext_noop
-from fleet.providers.errors import InvalidOption
+from fleet.providers.errors import Invalid, InvalidOption
 
 PRICE_LINE = re.compile(r"\s*(spot\s+)?([a-z0-9-]+/)?([A-Za-z0-9._-]+)[\s:=,]+\$?(\d+(?:\.\d+)?)\s*")
 REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
@@ -24,6 +24,13 @@ def region_names(text: str) -> tuple[str, ...]:
         if not REGION.fullmatch(name):
             raise InvalidOption("regions", gettext_noop("“%(name)s” is not the name of a region."), name=name[:40])
     return names
+
+
+def own_region(region: str, regions: tuple[str, ...]) -> str:
+    """Raises Invalid for a region that the account does not name: nobody would see what was made there."""
+    if region not in regions:
+        raise Invalid(f"The region {region!r} is not among those of this account: {', '.join(regions)}.")
+    return region
 
 
 def networks(text: str, regions: tuple[str, ...] | None = None) -> Mapping[str, tuple[str, str]]:

@@ -10,8 +10,9 @@ import pytest
 
 from fleet.providers.aws_facts import Facts, Prices, image_of, instance_of
 from fleet.providers.base import Billing, Capability, ImageState, InstanceState, Market, Money, Tenancy
+from fleet.providers.typed import PriceTable
 
-NO_PRICES = Prices(on_demand={}, storage=None)
+NO_PRICES = Prices(machines=PriceTable({}, "USD"), storage=None)
 NOTHING = Facts(types={}, volume_gb={}, image_names={}, spot_prices={}, spot_requests={}, prices=NO_PRICES)
 SLICE = {
     "VCpuInfo": {"DefaultVCpus": 4},
@@ -115,7 +116,7 @@ def test_what_no_call_told_is_unknown_and_not_zero():
 
 
 def test_what_was_reserved_or_bought_ahead_has_no_known_price():
-    facts = replace(NOTHING, prices=replace(NO_PRICES, on_demand={"p4d.24xlarge": Decimal(22)}))
+    facts = replace(NOTHING, prices=replace(NO_PRICES, machines=PriceTable({"p4d.24xlarge": Decimal(22)}, "USD")))
     assert made(facts).rate == Money(Decimal(22), "USD")
     assert made(facts, InstanceLifecycle="capacity-block").rate is None
     assert made(facts, Placement={"Tenancy": "host"}).rate is None
