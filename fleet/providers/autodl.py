@@ -27,7 +27,15 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import Invalid, NotFound, RateLimited, Unavailable, WrongState
+from fleet.providers.errors import (
+    Invalid,
+    NotFound,
+    PartialCreate,
+    ProviderError,
+    RateLimited,
+    Unavailable,
+    WrongState,
+)
 from fleet.providers.http import JSON, JsonApi, endpoint
 from fleet.providers.reading import MAX_PAGES, await_answer, complete, endless, header_secret
 from fleet.providers.registry import register
@@ -120,7 +128,7 @@ class AutoDL:
         made = self._post(f"{PRO}/create", **order_of(spec, token))
         if not isinstance(made, str) or not made:
             raise Unavailable(f"{LABEL} took the order and named no machine.")
-        return Ref(made, spec.region)
+        return self._placed(Ref(made, spec.region))
 
     def images(self) -> Iterator[ProviderImage]:
         for row in self._every(f"{PRO}/image/private/list"):
@@ -139,6 +147,14 @@ class AutoDL:
         with promised(LABEL):
             assets, blocked = yuan(purse["assets"]), yuan(purse.get("blocked_asset"))
             return Money((assets or Decimal(0)) - (blocked or Decimal(0)), "CNY")
+
+    def _placed(self, ref: Ref) -> Ref:
+        """Where AutoDL put what it made: an order may leave the place open. Raises PartialCreate where that cannot be read."""
+        try:
+            row = self._row(ref)
+        except ProviderError as unread:
+            raise PartialCreate(unread.detail, ref) from None
+        return ref if row is None else Ref(ref.external_id, str(row.get("region_sign") or ref.region))
 
     def _told(self, row: Row) -> ProviderInstance:
         with promised(LABEL):

@@ -13,6 +13,7 @@ from fleet.providers.errors import (
     Invalid,
     NoCapacity,
     NotFound,
+    PartialCreate,
     QuotaOrFunds,
     RateLimited,
     ScopeMissing,
@@ -165,6 +166,18 @@ def test_a_key_and_a_script_go_through_the_start_command(adapter, fake):
     assert sent["start_command"].endswith("bash -c 'echo '\"'\"'hello'\"'\"'\n'")
     assert (sent["expand_system_disk_by_gb"], sent["data_center_list"]) == (50, ["bj-B1"])
     assert adapter.instance(Ref(ref.external_id)).name == f"train-{TOKEN}"
+
+
+def test_an_order_that_leaves_the_place_open_is_told_where_it_went(adapter, fake):
+    assert adapter.create(replace(fake.order(), region=""), TOKEN).region == "bj-B1"
+    assert "data_center_list" not in fake.asked("create")[0].json
+
+
+def test_a_machine_whose_place_cannot_be_read_is_kept(adapter, fake):
+    fake.refuse(500, on="list")
+    with pytest.raises(PartialCreate) as partial:
+        adapter.create(fake.order(), TOKEN)
+    assert list(fake.machines) == [partial.value.ref.external_id]
 
 
 @pytest.mark.parametrize(
