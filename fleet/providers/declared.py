@@ -16,6 +16,8 @@ def declaration(adapter: type[Provider]) -> dict[str, Any]:
         "rule_version": adapter.rule_version,
         "fields": [asdict(field) for field in adapter.fields],
         "capabilities": sorted(adapter.capabilities),
+        # Whether an order that is sent twice with one token makes one machine.
+        "create_is_idempotent": bool(getattr(adapter, "create_is_idempotent", False)),
         "semantics": semantics_of(adapter.semantics),
         "endings": [asdict(ending) for ending in adapter.endings],
     }

@@ -45,10 +45,10 @@ ERRORS: Mapping[int, type[ProviderError]] = {
     403: ScopeMissing,
     404: NotFound,
     409: WrongState,
-    410: NotFound,
+    # An address, an offer or a version of the API is gone: no word about a machine.
+    410: Unavailable,
     422: Invalid,
 }
-GONE = {404, 410}
 # A gateway's word that the API behind it did not get the request, or was not up.
 TRIED_AGAIN = {502, 503, 504}
 
@@ -65,7 +65,8 @@ def endpoint(kind: str, default: str) -> str:
 
 class JsonApi:
     """`label` begins error texts; `secrets` never stand in them; `problem` reads a refusal's body; `kinds` maps its codes to errors;
-    `made` finds the machine that a refusal names although it refuses.
+    `statuses` says what a status means where this provider means something else by it; `made` finds the machine that a refusal names
+    although it refuses.
     """
 
     def __init__(
@@ -78,11 +79,12 @@ class JsonApi:
         secrets: Iterable[str] = (),
         problem: Callable[[JSON], Problem] | None = None,
         kinds: Mapping[str, type[ProviderError]] | None = None,
+        statuses: Mapping[int, type[ProviderError]] | None = None,
         made: Callable[[JSON], Ref | None] | None = None,
     ) -> None:
         self._label, self._secrets = label, tuple(secrets)
         self._problem, self._kinds = problem or plain_problem, kinds or {}
-        self._made = made or nothing_made
+        self._statuses, self._made = {**ERRORS, **(statuses or {})}, made or nothing_made
         self._arguments: dict[str, Any] = {"base_url": base_url, "headers": dict(headers or {}), "auth": auth}
 
     def __repr__(self) -> str:
@@ -170,7 +172,7 @@ class JsonApi:
         if status == 429 or self._kinds.get(code) is RateLimited:
             return RateLimited(detail, retry_after(response.headers.get("Retry-After", "")))
         # "It does not exist" is believed of the API alone: a gateway's 404 would end machines that run.
-        known = None if status in GONE and not code else ERRORS.get(status)
+        known = None if status == 404 and not code else self._statuses.get(status)
         kind = self._kinds.get(code) or known
         if kind:
             return kind(detail)

@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
-from urllib.parse import quote
-
-import httpx
 
 from fleet.providers.base import (
     AccountInfo,
@@ -27,40 +24,20 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
-from fleet.providers.errors import (
-    AuthFailed,
-    Invalid,
-    InvalidOption,
-    NoCapacity,
-    NotFound,
-    ProviderError,
-    QuotaOrFunds,
-    RateLimited,
-    ScopeMissing,
-    Unavailable,
-    WrongState,
-)
-from fleet.providers.redact import cut
+from fleet.providers.errors import Invalid, InvalidOption, NoCapacity, NotFound, Unavailable
+from fleet.providers.http import JsonApi
+from fleet.providers.reading import endless, path_of
 from fleet.providers.registry import register
+from fleet.providers.rows import Row, rows_of
 from fleet.providers.sandbox_endings import ENDINGS, SEMANTICS
 from fleet.providers.sandbox_facts import image_of, instance_of, offers_of
 
+LABEL = "The sandbox"
 PAGE_SIZE = 50
 # Where an order can be told apart from the others again.
 ORDER_LABEL = "rackrent-order"
 MAX_PAGES = 1000
-TIMEOUT_SECONDS = 10.0
 DEFAULT_WEB_PORT = 8400
-
-ERRORS: Mapping[int, type[ProviderError]] = {
-    400: Invalid,
-    401: AuthFailed,
-    402: QuotaOrFunds,
-    403: ScopeMissing,
-    404: NotFound,
-    409: WrongState,
-    422: Invalid,
-}
 
 
 def sandbox_port() -> int:
@@ -115,29 +92,27 @@ class Sandbox:
         self._key = key
 
     def verify(self) -> AccountInfo:
-        with self._client() as client:
-            answer = read(client, "account")
+        answer = self._object(self._api.get("account"))
         return AccountInfo(str(answer.get("id", "")), str(answer.get("currency", "USD")))
 
     def instances(self) -> Iterator[ProviderInstance]:
-        with self._client() as client:
-            yield from (instance_of(row) for row in every(client, "instances"))
+        yield from (instance_of(row) for row in self._every("instances"))
 
     def instance(self, ref: Ref) -> ProviderInstance | None:
-        with self._client() as client:
-            try:
-                return instance_of(read(client, f"instances/{quote(ref.external_id, safe='')}"))
-            except NotFound:
-                return None
+        try:
+            row = self._api.get(path_of("instances", ref.external_id))
+        except NotFound:
+            return None
+        return instance_of(self._object(row))
 
     def start(self, ref: Ref) -> None:
-        self._act("POST", ref, "/start")
+        self._act("POST", ref, "start")
 
     def stop(self, ref: Ref) -> None:
-        self._act("POST", ref, "/stop")
+        self._act("POST", ref, "stop")
 
     def reboot(self, ref: Ref) -> None:
-        self._act("POST", ref, "/reboot")
+        self._act("POST", ref, "reboot")
 
     def terminate(self, ref: Ref) -> None:
         try:
@@ -146,106 +121,63 @@ class Sandbox:
             return
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
+        """Key and script are told too: there is nobody to let in and nothing to run, and an order is the same everywhere."""
+        optional = {
+            "region": spec.region,
+            "image": spec.image_id,
+            "disk_gb": spec.disk_gb,
+            "ssh_public_key": spec.ssh_public_key,
+            "user_data": spec.user_data,
+        }
         ordered = {
             "offer": spec.offer_id,
             "name": spec.name,
             "market": spec.market.value,
             "labels": {**spec.labels, ORDER_LABEL: token},
-            **{name: value for name, value in (("region", spec.region), ("image", spec.image_id)) if value},
-            **({"disk_gb": spec.disk_gb} if spec.disk_gb is not None else {}),
+            **{name: value for name, value in optional.items() if value not in ("", None)},
         }
-        with self._client() as client:
-            made = send(client, "POST", "instances", json=ordered, headers={"Idempotency-Key": token})
-        return instance_of(made).ref
+        made = self._api.send("POST", "instances", json=ordered, headers={"Idempotency-Key": token})
+        return instance_of(self._object(made)).ref
 
     def save_image(self, ref: Ref, name: str) -> ProviderImage:
-        return image_of(self._act("POST", ref, "/image", {"name": name}))
+        return image_of(self._act("POST", ref, "image", {"name": name}))
 
     def offers(self, query: OfferQuery) -> Iterator[Offer]:
-        with self._client() as client:
-            for row in every(client, "offers"):
-                yield from offers_of(row)
-
-    def _act(self, method: str, ref: Ref, word: str = "", body: dict[str, Any] | None = None) -> dict[str, Any]:
-        with self._client() as client:
-            return send(client, method, f"instances/{quote(ref.external_id, safe='')}{word}", json=body or {})
+        for row in self._every("offers"):
+            yield from offers_of(row)
 
     def images(self) -> Iterator[ProviderImage]:
-        with self._client() as client:
-            yield from (image_of(row) for row in every(client, "images"))
+        yield from (image_of(row) for row in self._every("images"))
 
-    def _client(self) -> httpx.Client:
-        return httpx.Client(
+    @property
+    def _api(self) -> JsonApi:
+        return JsonApi(
+            label=LABEL,
             base_url=f"http://127.0.0.1:{sandbox_port()}/v1/",
             headers={"Authorization": f"Bearer {self._key}"},
-            timeout=TIMEOUT_SECONDS,
-            # A proxy of the surroundings must not see the key.
-            trust_env=False,
+            secrets=[self._key],
+            kinds={"no_capacity": NoCapacity},
         )
 
+    def _act(self, method: str, ref: Ref, word: str = "", body: Row | None = None) -> Row:
+        path = path_of("instances", ref.external_id, *([word] if word else []))
+        return self._object(self._api.send(method, path, json=body or {}))
 
-def every(client: httpx.Client, name: str) -> Iterator[dict[str, Any]]:
-    """All rows of all pages. Raises Unavailable when the pages do not end."""
-    cursor = ""
-    for _ in range(MAX_PAGES):
-        page = read(client, name, cursor=cursor, limit=str(PAGE_SIZE))
-        rows, following = page.get(name), page.get("next")
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise Unavailable(f"The sandbox's answer has no list of {name}.")
-        yield from rows
-        if following is None:
-            return
-        if not isinstance(following, str) or following <= cursor:
-            break
-        cursor = following
-    raise Unavailable(f"The sandbox's list of {name} does not end.")
+    def _object(self, answer: Any) -> Row:
+        if not isinstance(answer, dict):
+            raise Unavailable(f"{LABEL}'s answer is no JSON object.")
+        return answer
 
-
-def read(client: httpx.Client, path: str, **query: str) -> dict[str, Any]:
-    return answered(client, client.build_request("GET", path, params=query))
-
-
-def send(client: httpx.Client, method: str, path: str, **more: Any) -> dict[str, Any]:
-    """Never tried a second time."""
-    return answered(client, client.build_request(method, path, **more))
-
-
-def answered(client: httpx.Client, request: httpx.Request) -> dict[str, Any]:
-    try:
-        response = client.send(request)
-        content = response.json() if response.is_success else None
-    except httpx.HTTPError as error:
-        raise Unavailable(f"The sandbox does not answer ({type(error).__name__}).") from error
-    except ValueError:
-        raise Unavailable("The sandbox's answer is not JSON.") from None
-    if not response.is_success:
-        raise refusal(response)
-    if not isinstance(content, dict):
-        raise Unavailable("The sandbox's answer is no JSON object.")
-    return content
-
-
-def refusal(response: httpx.Response) -> ProviderError:
-    code, message = problem(response)
-    if response.status_code == 429:
-        return RateLimited(message, retry_after(response))
-    if code == "no_capacity":
-        return NoCapacity(message)
-    kind = ERRORS.get(response.status_code)
-    return kind(message) if kind else Unavailable(f"The sandbox answered {response.status_code}. {message}".rstrip())
-
-
-def problem(response: httpx.Response) -> tuple[str, str]:
-    """Code and message of an error answer, empty where it is not the sandbox's own."""
-    try:
-        error = response.json()["error"]
-        return cut(error["code"], 40), cut(error["message"], 300)
-    except (ValueError, KeyError, TypeError):
-        return "", ""
-
-
-def retry_after(response: httpx.Response) -> float | None:
-    try:
-        return float(response.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
+    def _every(self, name: str) -> Iterator[Row]:
+        """All rows of all pages. Raises Unavailable when the pages do not end."""
+        cursor = ""
+        for _ in range(MAX_PAGES):
+            page = self._api.get(name, cursor=cursor, limit=str(PAGE_SIZE))
+            yield from rows_of(page, name, LABEL)
+            following = page.get("next")
+            if following is None:
+                return
+            if not isinstance(following, str) or following <= cursor:
+                break
+            cursor = following
+        raise endless(LABEL, name)

@@ -98,6 +98,8 @@ class Vast:
             secrets=[key],
             problem=problem,
             kinds=KINDS,
+            # Told of offers alone.
+            statuses={410: NoCapacity},
             made=made,
         )
 

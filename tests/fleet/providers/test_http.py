@@ -111,7 +111,7 @@ def test_a_write_is_never_tried_again(peer, status):
         (403, ScopeMissing),
         (404, NotFound),
         (409, WrongState),
-        (410, NotFound),
+        (410, Unavailable),
         (422, Invalid),
         (429, RateLimited),
         (500, Unavailable),

@@ -15,7 +15,6 @@ from tests.fleet.providers.fakes.base import Fake
 # Adapters whose peer is not one of these fakes, and where they are tested.
 ELSEWHERE = {
     "aws": "against moto, tests/fleet/providers/test_aws_*.py",
-    "sandbox": "against its own server, tests/fleet/sandbox/test_adapter.py",
 }
 READERS = kinds_with(Capability.LIST)
 FAKES: dict[str, type[Fake]] = {kind: found for kind in READERS if (found := fake_class(kind))}

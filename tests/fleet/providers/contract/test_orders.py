@@ -10,10 +10,15 @@ import pytest
 from fleet.providers.base import Capability, Market, OfferQuery, ProviderInstance
 from fleet.providers.errors import Invalid, NoCapacity, PartialCreate, ProviderError, Unavailable
 from fleet.providers.gpus import canonical
-from tests.fleet.providers.contract.cast import each
+from fleet.providers.registry import adapters
+from tests.fleet.providers.contract.cast import FAKES, each
 
 CREATE, LIST, OFFERS = Capability.CREATE, Capability.LIST, Capability.OFFERS
 TOKEN = "rr-0123456789abcdef"
+
+
+def is_idempotent(kind: str) -> bool:
+    return bool(getattr(adapters()[kind], "create_is_idempotent", False))
 
 
 def with_token(adapter) -> list[ProviderInstance]:
@@ -64,6 +69,13 @@ def test_an_order_is_never_sent_twice(adapter, fake, status):
         adapter.create(fake.order(), TOKEN)
     assert len(fake.asked("create")) == 1
     assert fake.machines == {}
+
+
+@pytest.mark.parametrize("fake", [kind for kind in FAKES if is_idempotent(kind)], indirect=True)
+def test_who_keeps_the_token_of_an_order_makes_one_machine_of_two(adapter, fake):
+    refs = {adapter.create(fake.order(), TOKEN) for _ in range(2)}
+    fake.settle()
+    assert [machine.ref for machine in with_token(adapter)] == list(refs)
 
 
 @each(CREATE)
