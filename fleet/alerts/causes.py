@@ -161,6 +161,31 @@ for _cause in (
         quietable=False,
     ),
     Cause(
+        "operation.stop",
+        _("is not shown to have stopped"),
+        _(
+            "It is billed until the provider shows it stopped. Rackrent goes on asking; stop it in the provider's console as well, "
+            "and look there at what it is charged for."
+        ),
+        quietable=False,
+    ),
+    Cause(
+        "operation.unconfirmed",
+        _("was asked for something that does not show"),
+        _(
+            "Look at the machine in the provider's console. Rackrent goes on asking; a person may give up what cannot be proved."
+        ),
+        quietable=False,
+    ),
+    Cause(
+        "operation.failed",
+        _("was refused by its provider"),
+        _(
+            "Put right what the provider names below, then ask again. Until then the machine is as it was, and is billed so."
+        ),
+        quietable=False,
+    ),
+    Cause(
         "rackrent.trouble",
         _("Rackrent itself has trouble"),
         _("Look at /healthz and at the log of the process that is named below; while it lasts, alerts may come late."),

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Q
+
 from fleet.alerts import rows
 from fleet.alerts.findings import Part
 from fleet.alerts.models import PendingSignal, Signal
-from fleet.alerts.snapshot import Account, Agent, Gpu, Host, Machine, OpenPart, Snapshot, Trouble
+from fleet.alerts.snapshot import Account, Agent, Asked, Gpu, Host, Machine, OpenPart, Snapshot, Trouble
 from fleet.inventory.adapters import can
 from fleet.inventory.models import Instance, ProviderAccount
+from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationState
 from fleet.providers.base import Capability, InstanceState
 from fleet.states import DEFAULTS, Evidence, GpuState, classify
 from fleet.teams.models import Team
@@ -26,6 +29,9 @@ _MACHINE_COLUMNS = (
     "pk", "name", "account_id", "state", "billing", "managed", "first_seen_at", "last_seen_at", "expires_at",
     "gpu_count", "price_per_hour", "currency",
 )  # fmt: skip
+# As far back as a rule may be told to look.
+_TOLD_FOR = timedelta(days=7)
+_BY_PEOPLE = ("superseded", "abandoned")
 _AGENT_COLUMNS = (
     "instance_id", "heartbeat_at", "enrolled_at", "version", "nvml_state", "nvml_detail", "nvml_since",
     "clock_skew_seconds", "oldest_queued_at", "interval_seconds", "report_seconds",
@@ -50,7 +56,36 @@ def load_snapshot(
         watching_since=watching_since,
         agent_version=agent_version,
         troubles=tuple(troubles),
+        asked=asked_of_providers(team, now),
         opened=opened_parts(team),
+    )
+
+
+def asked_of_providers(team: Team, now: datetime) -> tuple[Asked, ...]:
+    """One query. What a person gave up or put another act in the place of is no trouble."""
+    later = Operation.objects.filter(instance=OuterRef("instance"), requested_at__gt=OuterRef("requested_at"))
+    refused = (
+        Q(state=OperationState.FAILED, failed_at__gt=now - _TOLD_FOR) & ~Q(error_kind__in=_BY_PEOPLE) & ~Exists(later)
+    )
+    found = Operation.objects.filter(Q(state__in=OPEN_STATES) | refused, team=team).order_by("pk")
+    return tuple(
+        Asked(
+            pk=row.pk,
+            kind=row.kind,
+            is_open=row.is_open,
+            machine=row.machine_name,
+            instance_id=row.instance_id,
+            account_id=row.account_id,
+            requested_at=row.requested_at,
+            failed_at=row.failed_at,
+            attempts=row.attempts,
+            seen_state=row.seen_state,
+            seen_billing=row.seen_billing,
+            error_kind=row.error_kind,
+            price_per_hour=row.price_per_hour,
+            currency=row.currency,
+        )
+        for row in found.select_related("instance")
     )
 
 

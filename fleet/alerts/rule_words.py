@@ -42,6 +42,9 @@ RULE_WORDS: Mapping[str, RuleWords] = {
     "price_changed": RuleWords(_("Price changed"), _("A machine costs something else than at the listing before.")),
     "unmanaged": RuleWords(_("Unregistered machines"), _("An account lists machines that nobody registered.")),
     "lease_ending": RuleWords(_("Lease ends"), _("A lease comes to its end.")),
+    "stop_unconfirmed": RuleWords(_("Stop not confirmed"), _("A machine was told to stop or to end, and no reading of its provider shows it.")),
+    "operation_unconfirmed": RuleWords(_("Act not confirmed"), _("A launch, start, restart or image was asked for, and no reading of the provider shows it.")),
+    "operation_failed": RuleWords(_("Act refused"), _("A provider refused what was asked for.")),
     "own_trouble": RuleWords(_("Rackrent itself"), _("Beat, worker, ingest, rollups or a rule do not work as they should.")),
 }  # fmt: skip
 
@@ -100,6 +103,16 @@ THRESHOLD_WORDS: Mapping[tuple[str, str], ThresholdWords] = {
     ("lease_ending", "hours"): ThresholdWords(_("Ends within, in hours"), _("a lease ends within %(value)s h")),
     ("lease_ending", "urgent_hours"): ThresholdWords(
         _("Urgent within, in hours"), _("and it is urgent within %(value)s h")
+    ),
+    ("stop_unconfirmed", "minutes"): ThresholdWords(
+        _("Not shown after, in minutes"),
+        _("a machine was told to stop %(value)s min ago and is not shown to have stopped"),
+    ),
+    ("operation_unconfirmed", "minutes"): ThresholdWords(
+        _("Not shown after, in minutes"), _("an act was asked for %(value)s min ago and does not show")
+    ),
+    ("operation_failed", "hours"): ThresholdWords(
+        _("Told for so many hours"), _("a provider refused an act, at most %(value)s h ago")
     ),
 }
 

@@ -139,6 +139,25 @@ class Account(Struct, frozen=True, gc=False):
     interval_seconds: int
 
 
+class Asked(Struct, frozen=True, gc=False):
+    """An act that a provider was asked for and that is not proved: open, or failed a while ago with no other act since."""
+
+    pk: int
+    kind: str
+    is_open: bool
+    machine: str
+    instance_id: int | None
+    account_id: int
+    requested_at: datetime
+    failed_at: datetime | None
+    attempts: int
+    seen_state: str
+    seen_billing: str
+    error_kind: str
+    price_per_hour: Decimal | None
+    currency: str
+
+
 class Trouble(Struct, frozen=True):
     """Something of Rackrent itself that does not work. `part`: beat, worker, rollups, ingest, rule:<kind>."""
 
@@ -156,6 +175,7 @@ class Snapshot(Struct, frozen=True):
     watching_since: datetime
     agent_version: str = ""
     troubles: tuple[Trouble, ...] = ()
+    asked: tuple[Asked, ...] = ()
     opened: Mapping[tuple[str, str], frozenset[OpenPart]] = field(default_factory=dict)
 
     def open_parts(self, cause: str, kind: str) -> frozenset[OpenPart]:

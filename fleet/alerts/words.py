@@ -21,7 +21,10 @@ from fleet.alerts.models import Alert, Signal
 from fleet.alerts.rule_words import rule_words
 from fleet.alerts.xid_words import xid_words
 from fleet.formats import money_text
+from fleet.inventory.operations.models import OperationKind
+from fleet.inventory.operations.words import failure_words
 from fleet.inventory.words import STATES
+from fleet.providers.base import InstanceState
 from fleet.telemetry.words import nvml_word
 
 Values = Mapping[str, Any]
@@ -56,11 +59,13 @@ OWN_PARTS: Mapping[str, str | Promise] = {
 
 
 def subject_name(alert: Alert) -> str:
-    """The machine, else the account, else the team."""
+    """The machine, else what a launch would have been called, else the account, else the team."""
     if alert.instance is not None:
         return alert.instance.name
     if alert.account is not None and alert.subject.startswith("account:"):
         return alert.account.name
+    if alert.subject.startswith("operation:"):
+        return str(alert.evidence.get("values", {}).get("machine", ""))
     return str(_("The fleet")) if alert.cause == "network.outage" else ""
 
 
@@ -215,6 +220,24 @@ def _price(values: Values) -> str:
     return _("%(before)s an hour before, %(after)s now (%(percent)+d %%)") % said
 
 
+def _asked(values: Values) -> str:
+    said = {
+        "act": OperationKind(values["act"]).label,
+        "at": _moment(values["asked_at"]),
+        "seen": STATES[InstanceState(values["seen"])] if values["seen"] else _("nothing yet"),
+        "times": ngettext("sent once", "sent %(n)d times", values["attempts"]) % {"n": values["attempts"]},
+    }
+    if values["error"]:
+        said["error"] = failure_words(values["error"])
+        return _("“%(act)s” asked for %(at)s, %(times)s; %(error)s; the provider shows: %(seen)s") % said
+    return _("“%(act)s” asked for %(at)s, %(times)s; the provider shows: %(seen)s") % said
+
+
+def _refused(values: Values) -> str:
+    said = {"act": OperationKind(values["act"]).label, "error": failure_words(values["error"])}
+    return _("“%(act)s” failed: %(error)s") % said
+
+
 def _own(values: Values) -> str:
     part = str(values["part"])
     if part.startswith("rule:"):
@@ -251,5 +274,8 @@ _WORDS: Mapping[str, Callable[[Values], str]] = {
     "price_changed": _price,
     "unmanaged": lambda values: _("nobody registered %(machine)s") % values,
     "lease_ending": lambda values: _("its lease ends on %(at)s") % {"at": _moment(values["ends_at"])},
+    "stop_unconfirmed": _asked,
+    "operation_unconfirmed": _asked,
+    "operation_failed": _refused,
     "own_trouble": _own,
 }

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
 from fleet.panels import NavItem, Panel
+from fleet.telemetry.live_operations import listen as listen_to_operations
 from fleet.telemetry.machine_panel import agent_context, environment_context, exporters_context, serving_context
 from fleet.telemetry.partitions import are_partitioned, ensure_partitions
 from fleet.telemetry.timeline import machine_events
@@ -26,6 +27,7 @@ def register_panels() -> None:
         Panel("environment", "telemetry/environment_panel.html", environment_context, order=40)
     )
     panels.timeline_sources.register(Panel("events", "", machine_events, order=20))
+    listen_to_operations()
     post_migrate.connect(_make_partitions, dispatch_uid="fleet.telemetry.partitions")
 
 

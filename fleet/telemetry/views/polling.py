@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from fleet.teams.access import TeamRequest
 from fleet.telemetry.live import machines_of, news_since
 from fleet.telemetry.live_access import MAX_MACHINES
+from fleet.telemetry.live_operations import steps_since
 
 # What is older than this is no news; a page that was away so long reads its charts again.
 MAX_BACK_SECONDS = 600.0
@@ -37,6 +38,7 @@ def live(request: TeamRequest) -> JsonResponse:
         if machines.count() != len(wanted):
             raise Http404
     messages = news_since(machines=machines.order_by("pk")[:MAX_MACHINES], since=since, now=now)
+    messages += steps_since(machines, since)
     return JsonResponse({"messages": messages, "now": now.timestamp()})
 
 

@@ -86,9 +86,12 @@ class Driver:
         while self.now < end:
             self.step()
             sweep(now=self.now)
-            open_ones = Operation.objects.filter(state__in=OPEN_STATES)
-            following = open_ones.aggregate(at=Min("next_at"))["at"] or end
-            self.wait(max((min(following, end) - self.now).total_seconds(), 1))
+            self.jump(end)
+
+    def jump(self, end: datetime) -> None:
+        """To when the next operation is due, or to the end."""
+        following = Operation.objects.filter(state__in=OPEN_STATES).aggregate(at=Min("next_at"))["at"] or end
+        self.wait(max((min(following, end) - self.now).total_seconds(), 1))
 
 
 @pytest.fixture
