@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import (
+    FREE,
+    KEPT,
+    LOST,
+    STILL_BILLED,
+)
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("the only way to end the charge: machines cannot be stopped"),
-        gpus=Fate(Sign.OFF, gettext_noop("not billed")),
-        disks_billing=Fate(Sign.PAID, gettext_noop("still billed"), gettext_noop("file systems, until deleted")),
-        volumes=Fate(Sign.KEPT, gettext_noop("kept"), gettext_noop("file systems stay in their region")),
-        local_disk=Fate(Sign.LOST, gettext_noop("lost"), gettext_noop("everything outside file systems")),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("file systems, until deleted")),
+        volumes=Fate(Sign.KEPT, KEPT, gettext_noop("file systems stay in their region")),
+        local_disk=Fate(Sign.LOST, LOST, gettext_noop("everything outside file systems")),
         return_=Fate(Sign.NOTHING, gettext_noop("new machine"), gettext_noop("types are often sold out")),
     ),
 )

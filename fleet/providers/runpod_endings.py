@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 from fleet.providers.base import Ending, Fate, Part, Sign, StopSemantics, gettext_noop
+from fleet.providers.fates import (
+    FREE,
+    KEPT,
+    LOOK_AT_VOLUMES,
+    LOST,
+    NEW_MACHINE,
+    NOT_BILLED,
+    NOT_PROMISED,
+    STILL_BILLED,
+)
 
-NOT_BILLED = gettext_noop("not billed")
-LOST, KEPT = gettext_noop("lost"), gettext_noop("kept")
 NETWORK_BILLED = gettext_noop("a network volume is billed until it is deleted itself")
 
 ENDINGS = (
     Ending(
         event=gettext_noop("Stop"),
         note=gettext_noop("the pod stays on its host"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(
-            Sign.PAID, gettext_noop("still billed"), gettext_noop("the volume, at twice the price of a running pod")
-        ),
+        gpus=FREE,
+        disks_billing=Fate(Sign.PAID, STILL_BILLED, gettext_noop("the volume, at twice the price of a running pod")),
         volumes=Fate(Sign.KEPT, KEPT, gettext_noop("what lies under the mount path, such as /workspace")),
         local_disk=Fate(Sign.LOST, LOST, gettext_noop("the container disk: everything outside the mount path")),
-        return_=Fate(
-            Sign.RISK, gettext_noop("not promised"), gettext_noop("others may have taken the host's GPUs meanwhile")
-        ),
+        return_=Fate(Sign.RISK, NOT_PROMISED, gettext_noop("others may have taken the host's GPUs meanwhile")),
     ),
     Ending(
         event=gettext_noop("Terminate"),
         note=gettext_noop("deletes the pod"),
-        gpus=Fate(Sign.OFF, NOT_BILLED),
-        disks_billing=Fate(Sign.RISK, gettext_noop("look at volumes"), NETWORK_BILLED),
+        gpus=FREE,
+        disks_billing=Fate(Sign.RISK, LOOK_AT_VOLUMES, NETWORK_BILLED),
         volumes=Fate(Sign.RISK, gettext_noop("lost or kept"), gettext_noop("only network volumes outlive the pod")),
         local_disk=Fate(Sign.LOST, LOST),
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
     Ending(
         event=gettext_noop("Credit runs out"),
         note=gettext_noop("the account's balance reaches zero"),
         gpus=Fate(Sign.OFF, NOT_BILLED, gettext_noop("ended by RunPod")),
-        disks_billing=Fate(Sign.RISK, gettext_noop("look at volumes"), NETWORK_BILLED),
+        disks_billing=Fate(Sign.RISK, LOOK_AT_VOLUMES, NETWORK_BILLED),
         volumes=Fate(Sign.LOST, LOST, gettext_noop("network volumes later too")),
         local_disk=Fate(Sign.LOST, LOST),
-        return_=Fate(Sign.NOTHING, gettext_noop("new machine")),
+        return_=NEW_MACHINE,
     ),
 )
 

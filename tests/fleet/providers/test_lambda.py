@@ -11,32 +11,16 @@ import pytest
 from fleet.providers import lambdacloud
 from fleet.providers.base import Capability, InstanceState, Market, Money, OfferQuery, Ssh
 from fleet.providers.errors import Invalid, NoCapacity, QuotaOrFunds, Unavailable, WrongState
-from fleet.providers.lambdacloud import Lambda
-from tests.fleet.providers.fakes.lambdacloud import H100X8, LambdaFake
+from tests.fleet.providers.fakes.lambdacloud import H100X8
 
+KIND = "lambda"
 TOKEN = "rr-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.fixture(scope="module")
-def server():
-    fake = LambdaFake()
-    yield fake
-    fake.close()
-
-
 @pytest.fixture
-def cloud(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    monkeypatch.setenv("LAMBDA_ENDPOINT_URL", server.url)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(cloud):
-    return Lambda(cloud.options)
+def cloud(fake):
+    return fake
 
 
 def refusal(code: str) -> bytes:

@@ -10,30 +10,15 @@ import pytest
 
 from fleet.providers.base import Billing, Capability, Market, Money, OfferQuery, Ssh, Tenancy
 from fleet.providers.errors import Invalid, NoCapacity, WrongState
-from fleet.providers.runpod import RunPod
-from tests.fleet.providers.fakes.runpod import H100, RunPodFake
+from tests.fleet.providers.fakes.runpod import H100
 
+KIND = "runpod"
 RTX = "NVIDIA GeForce RTX 4090"
 
 
-@pytest.fixture(scope="module")
-def server():
-    fake = RunPodFake()
-    yield fake
-    fake.close()
-
-
 @pytest.fixture
-def runpod(server, monkeypatch):
-    server.reset()
-    monkeypatch.setenv("RUNPOD_ENDPOINT_URL", server.url)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(runpod):
-    return RunPod(runpod.options)
+def runpod(fake):
+    return fake
 
 
 @pytest.fixture

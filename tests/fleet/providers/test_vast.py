@@ -11,32 +11,15 @@ import pytest
 
 from fleet.providers.base import InstanceState, Market, Money, OfferQuery, Ref, Ssh, Tenancy
 from fleet.providers.errors import Invalid, NoCapacity, NotFound, PartialCreate, QuotaOrFunds, RateLimited, Unavailable
-from fleet.providers.vast import Vast
 from fleet.providers.vast_market import MAX_START_CHARS
-from tests.fleet.providers.fakes.vast import VastFake
 
+KIND = "vast"
 TOKEN = "rr-0123456789abcdef"
 
 
-@pytest.fixture(scope="module")
-def server():
-    fake = VastFake()
-    yield fake
-    fake.close()
-
-
 @pytest.fixture
-def vast(server, monkeypatch):
-    server.reset()
-    server.hurry(monkeypatch)
-    monkeypatch.setenv("VAST_ENDPOINT_URL", server.url)
-    yield server
-    assert not server.drifts
-
-
-@pytest.fixture
-def adapter(vast):
-    return Vast(vast.options)
+def vast(fake):
+    return fake
 
 
 @pytest.fixture
