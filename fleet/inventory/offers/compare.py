@@ -43,8 +43,8 @@ def _gpu_hour(line: Line) -> str:
 
 PROPERTIES: tuple[tuple[str | Promise, Callable[[Line], str]], ...] = (
     (_("Fit"), lambda line: str(line.score)),
-    (_("GPU"), lambda line: line.offer.gpu_model),
-    (_("GPUs"), lambda line: _count(line.offer.gpu_count)),
+    (_("GPU model"), lambda line: line.offer.gpu_model),
+    (_("GPUs in a machine"), lambda line: _count(line.offer.gpu_count)),
     (_("Memory of a GPU"), lambda line: _count(line.gpu_memory_gib, " GiB")),
     (_("Memory of all its GPUs"), lambda line: _count(line.total_memory_gib, " GiB")),
     (_("Between GPUs"), lambda line: line.interconnect),

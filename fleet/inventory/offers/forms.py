@@ -12,6 +12,8 @@ from fleet.inventory.offers.search_form import CurrencyField
 from fleet.inventory.offers.sheet import MAX_BYTES, About, Sheet, read_sheet
 from fleet.teams.fields import LineField
 
+# What browsers send and take, whatever the language of the page.
+DAY = "%Y-%m-%d"
 STARS = ((5, "5"), (4, "4"), (3, "3"), (2, "2"), (1, "1"))
 
 
@@ -25,7 +27,8 @@ class ListForm(forms.Form):
     currency = CurrencyField(label=_("Currency"), initial="USD")
     priced_on = forms.DateField(
         label=_("Prices of"),
-        widget=forms.DateInput(attrs={"type": "date"}),
+        widget=forms.DateInput(format=DAY, attrs={"type": "date"}),
+        input_formats=[DAY],
         help_text=_("the day on which the list was made; offers show its age"),
     )
     file = forms.FileField(

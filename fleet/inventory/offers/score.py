@@ -119,7 +119,8 @@ def images_part(place: Place, weight: int) -> Part:
     if not place.adapter:
         return Part("images", weight, 0.0, "no_adapter", {})
     has = place.saves_images if place.has_image is None else place.has_image
-    code = f"{'creates' if place.creates else 'watches'}_{'images' if has else 'bare'}"
+    what = "bare" if not has else "images" if place.has_image is None else "image"
+    code = f"{'creates' if place.creates else 'watches'}_{what}"
     return Part("images", weight, place.creates / 2 + has / 2, code, {})
 
 

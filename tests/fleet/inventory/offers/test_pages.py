@@ -46,7 +46,7 @@ def test_an_offer_says_its_price_its_age_and_what_it_lacks(client, offer):
     assert "$8.00" in text
     assert "$2.00 a GPU" in text
     assert ">100 d<" in text
-    assert 'title="a list"' in text
+    assert "from: a list" in text
     assert "4 vCPUs: under 8 the GPU waits for its data" in text
     assert "main memory is not told" in text
 
@@ -155,6 +155,11 @@ def test_a_list_is_shown_first_and_kept_when_asked(client):
     answer = client.post(LISTS, typed(step="import"))
     assert answer.status_code == 302
     assert Offer.objects.get().priced_on == date(2026, 11, 1)
+
+
+def test_the_day_of_a_list_is_a_browsers_day_in_every_language(client):
+    text = client.get(LISTS, headers={"Accept-Language": "zh-hans"}).text
+    assert f'value="{timezone.localdate():%Y-%m-%d}"' in text
 
 
 def test_a_file_stands_in_the_form_after_its_preview(client):

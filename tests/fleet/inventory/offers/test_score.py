@@ -71,6 +71,11 @@ def test_what_cannot_be_rented_from_here_loses_there():
     assert reason_of(parts_of(place=Place())["images"]).startswith("no adapter")
 
 
+def test_an_image_that_is_asked_for_counts_more_than_that_some_can_be_saved():
+    part = parts_of(place=Place(adapter=True, has_image=True))["images"]
+    assert (part.value, reason_of(part)) == (0.5, "your account has the image there; its adapter cannot rent")
+
+
 def test_a_price_is_held_against_the_cheapest_that_fits():
     """24 an hour for 4 GPUs asked for is 6 for each; the cheapest costs 3."""
     part = parts_of(cheapest=Decimal(3))["price"]
