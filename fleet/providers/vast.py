@@ -36,7 +36,7 @@ from fleet.providers.errors import (
 )
 from fleet.providers.http import JSON, JsonApi, Problem, endpoint
 from fleet.providers.pace import Pace
-from fleet.providers.reading import header_secret
+from fleet.providers.reading import complete, header_secret
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, number, promised, rows_of
 from fleet.providers.vast_endings import ENDINGS, SEMANTICS
@@ -190,13 +190,16 @@ class Vast:
         yield from found
 
     def _rows(self) -> Iterator[Row]:
-        """All rows of all pages. Raises Unavailable when the pages do not end."""
-        token, seen = "", {""}
+        """All rows of all pages. Raises Unavailable when the pages do not end, or hold fewer rows than they count."""
+        token, seen, count = "", {""}, 0
         for _ in range(MAX_PAGES):
             page = self._page(limit=str(PAGE_SIZE), **({"after_token": token} if token else {}))
-            yield from rows_of(page, "instances", LABEL)
+            rows = rows_of(page, "instances", LABEL)
+            count += len(rows)
+            yield from rows
             token = page.get("next_token") or ""
             if not token:
+                complete(count, page.get("total_instances"), LABEL)
                 return
             if token in seen:
                 break

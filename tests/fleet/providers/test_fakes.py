@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fleet.providers.errors import ProviderError
 from fleet.providers.runpod import RunPod
-from tests.fleet.providers.fakes.description import SPECS, Description, Drift, load
+from tests.fleet.providers.fakes.description import SPECS, Description, Drift, load, shut
 from tests.fleet.providers.fakes.runpod import RunPodFake
 
 needs_descriptions = pytest.mark.skipif(
@@ -111,6 +113,16 @@ SWAGGER = {
     },
     "definitions": {"VM": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}},
 }
+
+
+def test_a_closed_description_allows_no_other_property():
+    """For descriptions that require nothing: else a fake could tell what its provider never does."""
+    document = json.loads(json.dumps(SWAGGER))
+    loose, closed = Description(document), Description(shut(document))
+    extra = {"id": "7", "mood": "good"}
+    loose.check_answer("GET", "/v1/vms/7", 200, "application/json", extra, forced=False)
+    with pytest.raises(Drift, match="mood"):
+        closed.check_answer("GET", "/v1/vms/7", 200, "application/json", extra, forced=False)
 
 
 def test_descriptions_of_the_old_kind_hold_too():

@@ -164,6 +164,13 @@ def test_pages_that_do_not_end_are_unavailable(adapter, vast):
         list(adapter.instances())
 
 
+def test_pages_that_hold_fewer_than_they_count_are_unavailable(adapter, vast, row):
+    page = {"success": True, "instances": [row], "total_instances": 2, "next_token": None}
+    vast.refuse(200, json.dumps(page).encode(), {"Content-Type": "application/json"}, on="list")
+    with pytest.raises(Unavailable, match="counts 2 rows and lists 1"):
+        list(adapter.instances())
+
+
 def test_another_machine_than_was_asked_for_is_no_answer(adapter, vast, row):
     page = {"success": True, "instances": [row], "next_token": None}
     vast.refuse(200, json.dumps(page).encode(), {"Content-Type": "application/json"}, on="list")
