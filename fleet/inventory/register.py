@@ -11,6 +11,7 @@ from fleet.inventory.health import health_of
 from fleet.inventory.machines import holds_in_force
 from fleet.inventory.models import HoldKind, Instance, ProviderAccount
 from fleet.inventory.operations.models import OperationKind
+from fleet.inventory.operations.timeline import operated
 from fleet.inventory.operations.words import FAILURES
 from fleet.inventory.timeline import held, observed
 from fleet.inventory.words import STATES, TENANCIES, choices
@@ -21,6 +22,7 @@ from fleet.teams.models import Role
 
 
 def register_panels() -> None:
+    panels.navigation.register(NavItem("operations", _("Operations"), "operations", "operations", order=22, far=True))
     panels.navigation.register(NavItem("images", _("Images"), "images", "images", order=60, far=True))
     panels.navigation.register(NavItem("offers", _("Offers"), "offers", "offers", order=65, far=True))
     panels.settings_tabs.register(NavItem("providers", _("Providers"), "providers", "", order=40))
@@ -29,6 +31,7 @@ def register_panels() -> None:
     panels.overview_panels.register(Panel("unread_accounts", "inventory/unread.html", unread_accounts, order=20))
     panels.timeline_sources.register(Panel("observations", "", observed))
     panels.timeline_sources.register(Panel("holds", "", held))
+    panels.timeline_sources.register(Panel("operations", "", operated))
     VALUES.update({"state": dict(choices(STATES)), "tenancy": dict(choices(TENANCIES)), "kind": dict(HoldKind.choices)})
     VALUES.update({"act": dict(OperationKind.choices), "error": FAILURES})
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.inventory.views import images, machines, offer_lists, offers, providers, ssh
+from fleet.inventory.views import acts, bulk, images, machines, offer_lists, offers, operations, providers, ssh
 
 team_urlpatterns = [
     path("images/", images.images, name="images"),
     path("instances/add/", machines.machine_add, name="machine_add"),
+    path("instances/act/", bulk.instances_act, name="instances_act"),
+    path("instances/acted/<slug:batch>/", bulk.instances_acted, name="instances_acted"),
+    path("instances/<int:pk>/act/<slug:kind>/", acts.instance_act, name="instance_act"),
+    path("operations/", operations.operations, name="operations"),
+    path("operations/<int:pk>/", operations.operation, name="operation"),
+    path("operations/<int:pk>/abandon/", operations.operation_abandon, name="operation_abandon"),
     path("instances/<int:pk>/edit/", machines.machine_edit, name="machine_edit"),
     path("instances/<int:pk>/hold/", machines.hold_place, name="hold_place"),
     path("holds/<int:pk>/release/", machines.hold_release, name="hold_release"),

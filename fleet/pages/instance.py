@@ -16,6 +16,7 @@ from fleet import panels
 from fleet.downloads import Table
 from fleet.formats import bytes_text, duration_text, money_text, rate_text
 from fleet.inventory.models import Instance
+from fleet.inventory.operations.panel import acts_context
 from fleet.pages.charts import DEFAULT_SPAN, MAX_POINTS, SHORT_SPAN, SPANS, Drawn, charts_and_note, draw_charts
 from fleet.pages.downloads import bands_table, chart_file, chart_table
 from fleet.pages.heat import draw_heat, machine_heat
@@ -57,6 +58,7 @@ def instance(request: TeamRequest, pk: int) -> HttpResponse:
         "processes": _processes(view),
         "facts": _facts(view),
         **_past(request, view),
+        **acts_context(request, view.instance, now=view.at),
     }
     return render(request, "pages/instance.html", context)
 
@@ -88,6 +90,7 @@ def instance_pulse(request: TeamRequest, pk: int) -> HttpResponse:
     view = _view(request, pk)
     context = {"view": view, "stats": _stats(view), "processes": _processes(view), **_past(request, view)}
     context["serving"] = serving_context(request, view.instance)
+    context |= acts_context(request, view.instance, now=view.at)
     return render(request, "pages/instance_pulse.html", context)
 
 

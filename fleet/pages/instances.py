@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from fleet.inventory.operations.models import Operation
+from fleet.inventory.operations.progress import open_operations
 from fleet.pages.export import machines_csv
 from fleet.pages.fleet import Fleet, Group, fleet_of
 from fleet.pages.listing import GROUPS, NUMERIC, PAGE_SIZE, Wanted, ordered, sections
@@ -22,22 +25,24 @@ COLUMNS = ("name", "state", "gpus", "busy", "memory", "project", "price", "read"
 def instances(request: TeamRequest) -> HttpResponse:
     """Every machine of the team, narrowed, sorted and grouped as the address says; a script's request gets the table alone."""
     wanted, fleet = Wanted.of(request.GET), fleet_of(request)
-    found = _found(fleet, wanted)
-    context = {"nav": "instances", "fleet": fleet, "wanted": wanted, **_table(request, fleet, found, wanted)}
+    acting = open_operations(request.team)
+    found = _found(fleet, wanted, acting)
+    context = {"nav": "instances", "fleet": fleet, "wanted": wanted, "acting": acting}
+    context |= _table(request, fleet, found, wanted)
     if request.htmx and wanted.page > 1:
         return render(request, "pages/instances_rows.html", context)
     return render(request, "pages/instances_table.html" if request.htmx else "pages/instances.html", context)
 
 
 def instances_csv(request: TeamRequest) -> HttpResponse:
-    found = _found(fleet_of(request), Wanted.of(request.GET))
+    found = _found(fleet_of(request), Wanted.of(request.GET), open_operations(request.team))
     name = f"{request.team.slug}-instances-{timezone.localdate():%Y-%m-%d}.csv"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(machines_csv(found), content_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _found(fleet: Fleet, wanted: Wanted) -> list[MachineView]:
-    return ordered([view for view in fleet.machines if wanted.accepts(view)], wanted)
+def _found(fleet: Fleet, wanted: Wanted, acting: Mapping[int, Operation]) -> list[MachineView]:
+    return ordered([view for view in fleet.machines if wanted.accepts(view, acting)], wanted)
 
 
 def _table(request: TeamRequest, fleet: Fleet, found: list[MachineView], wanted: Wanted) -> Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
@@ -60,6 +60,7 @@ class Wanted:
     search: str = ""
     states: tuple[GpuState, ...] = ()
     provider: str = ""
+    acting: bool = False
     sort: str = "price"
     descending: bool = True
     group: str = ""
@@ -75,6 +76,7 @@ class Wanted:
             search=query.get("q", "").strip()[:200],
             states=tuple(GpuState(word) for word in query.getlist("state") if word in known),
             provider=query.get("provider", "")[:40],
+            acting=query.get("acting") == "1",
             sort=sort.removeprefix("-"),
             descending=sort.startswith("-"),
             group=group if (group := query.get("group", "")) in GROUPS else "",
@@ -83,9 +85,12 @@ class Wanted:
 
     @property
     def filters(self) -> bool:
-        return bool(self.search or self.states or self.provider)
+        return bool(self.search or self.states or self.provider or self.acting)
 
-    def accepts(self, view: MachineView) -> bool:
+    def accepts(self, view: MachineView, acting: Container[int] = ()) -> bool:
+        """`acting`: the machines on which an operation is under way."""
+        if self.acting and view.instance.pk not in acting:
+            return False
         if self.states and not any(state in view.counts or view.state is state for state in self.states):
             return False
         if self.provider and view.instance.account.kind != self.provider:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -163,3 +164,9 @@ def money(amount: Decimal | None, currency: str = "USD") -> str:
 @register.filter("state_word")
 def state_word_of(state: GpuState | str) -> str:
     return state_word(GpuState(state))
+
+
+@register.filter
+def entry_of(entries: Mapping[Any, Any] | None, key: Any) -> Any:
+    """The entry under a key that only the template knows; None where there is none."""
+    return entries.get(key) if entries else None

@@ -49,3 +49,11 @@ document.addEventListener("keydown", (event) => {
     search.focus();
   }
 });
+
+/* A question that the server drew into a dialog is asked as soon as it is there; what must be typed keeps its button shut. */
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (detail.target.tagName !== "DIALOG") return;
+  const expected = detail.target.querySelector("[data-confirm]");
+  if (expected) expected.form.querySelector(".risk.solid").disabled = expected.value !== expected.dataset.confirm;
+  if (!detail.target.open) detail.target.showModal();
+});

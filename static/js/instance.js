@@ -313,8 +313,15 @@ function renewAges(source, sample) {
   if (sample) page.querySelectorAll(`[data-source="${source}"] time.age`).forEach((age) => touch(age, sample.at));
 }
 
+/* Steps of an operation come live; where they do not, an open one is asked about more often than the rest of the page. */
+function readOperation() {
+  if (!document.hidden) window.htmx?.trigger(document.getElementById("pulse"), "pulse");
+}
+
 function hear(message) {
-  if (message.machine !== machine || !message.samples?.length) return;
+  if (message.machine !== machine) return;
+  if (message.type === "operation") readOperation();
+  if (!message.samples?.length) return;
   message.samples.forEach(store);
   const ofGpus = newestOfGpus(message.samples);
   if (ofGpus) showTiles(ofGpus);
@@ -350,6 +357,7 @@ document.addEventListener("visibilitychange", () => !document.hidden && drawAll(
 setInterval(() => !document.hidden && drawAll(), 30000);
 setInterval(() => !document.hidden && expire(), 5000);
 setInterval(refetchServing, 20000);
+setInterval(() => document.querySelector("[data-open-operation]") && readOperation(), 5000);
 const live = new Live({ team: document.body.dataset.team, machines: [machine] });
 live.addEventListener("message", ({ detail }) => hear(detail));
 live.addEventListener("resumed", () => refetch());

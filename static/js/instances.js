@@ -89,5 +89,30 @@ function expire() {
 
 if (document.querySelector("[data-live]")) {
   setInterval(() => !document.hidden && expire(), EXPIRE_MS);
-  new Live({ team: document.body.dataset.team }).addEventListener("message", ({ detail }) => show(detail));
+  new Live({ team: document.body.dataset.team }).addEventListener("message", ({ detail }) => (detail.type === "operation" ? readList() : show(detail)));
 }
+
+/* Steps of operations: the list is read again, once for many. What is marked stays marked, so a list with marks is left alone. */
+let reading = 0;
+function readList() {
+  clearTimeout(reading);
+  reading = setTimeout(() => {
+    const marked = document.querySelector("td.pickcell input:checked");
+    const filters = document.getElementById("filters");
+    if (filters && !marked && !document.hidden && !filters.contains(document.activeElement)) window.htmx?.trigger(filters, "change");
+  }, 700);
+}
+
+/* Marking: all of the page at once, and how many are marked. */
+function countMarked() {
+  const marked = document.querySelectorAll("td.pickcell input:checked").length;
+  const place = document.querySelector("[data-marked]");
+  if (place) place.textContent = marked ? String(marked) : "";
+  const all = document.querySelector("[data-mark-all]");
+  if (all) all.checked = marked > 0 && marked === document.querySelectorAll("td.pickcell input").length;
+}
+
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-mark-all]")) document.querySelectorAll("td.pickcell input").forEach((box) => (box.checked = target.checked));
+  if (target.matches("[data-mark-all], td.pickcell input")) countMarked();
+});

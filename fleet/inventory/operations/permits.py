@@ -68,6 +68,14 @@ def refuse_machine(
     machine: Instance, kind: OperationKind, *, actor: Actor, accept_loss: bool, override_reason: str, now: datetime
 ) -> None:
     """Raises Gone, Unmanaged, LosesData, Held or NotAdmin."""
+    refuse_untouchable(machine)
+    if kind in ENDS:
+        refuse_loss(machine, kind, accept_loss=accept_loss)
+        refuse_held(machine, actor=actor, override_reason=override_reason, now=now)
+
+
+def refuse_untouchable(machine: Instance) -> None:
+    """Raises Gone or Unmanaged."""
     if machine.gone_at:
         raise Gone(_("%(name)s is no more.") % {"name": machine.name})
     if not machine.managed:
@@ -75,9 +83,6 @@ def refuse_machine(
             _("Nobody registered %(name)s, and what nobody registered is never touched. Register it first.")
             % {"name": machine.name}
         )
-    if kind in ENDS:
-        refuse_loss(machine, kind, accept_loss=accept_loss)
-        refuse_held(machine, actor=actor, override_reason=override_reason, now=now)
 
 
 def refuse_loss(machine: Instance, kind: OperationKind, *, accept_loss: bool) -> None:
@@ -99,7 +104,7 @@ def refuse_held(machine: Instance, *, actor: Actor, override_reason: str, now: d
     if hold is None:
         return
     if not override_reason:
-        raise Held(_held(machine, hold))
+        raise Held(held_words(machine, hold))
     # A token's scope was looked at where it was read; it is nobody's membership.
     if actor.user is not None and not is_admin(actor, machine.team_id):
         raise NotAdmin(_("Only an admin of the team may override a hold."))
@@ -109,7 +114,7 @@ def is_admin(actor: Actor, team_id: int) -> bool:
     return Membership.objects.filter(user=actor.user, team=team_id, role=Role.ADMIN).exists()
 
 
-def _held(machine: Instance, hold: Hold) -> str:
+def held_words(machine: Instance, hold: Hold) -> str:
     said = {
         "name": machine.name,
         "owner": hold.owner.display_name if hold.owner else hold.get_kind_display(),
@@ -125,10 +130,15 @@ def make_way(machine: Instance, kind: OperationKind, *, actor: Actor, now: datet
     )
     if under_way is None:
         return
+    refuse_busy(machine, kind, under_way)
+    fail_over(under_way, "superseded", OperationKind(kind).value, at=now, event="superseded", actor=actor)
+
+
+def refuse_busy(machine: Instance, kind: OperationKind, under_way: Operation) -> None:
+    """Raises OperationOpen where the act cannot take the place of what is under way."""
     if under_way.kind not in SUPERSEDES.get(kind, ()):
         said = {"name": machine.name, "act": under_way.get_kind_display()}
         raise OperationOpen(_("“%(act)s” of %(name)s is still under way.") % said, under_way)
-    fail_over(under_way, "superseded", OperationKind(kind).value, at=now, event="superseded", actor=actor)
 
 
 def refuse_twice(known: Operation, kind: OperationKind, machine: Instance | None) -> None:

@@ -106,11 +106,14 @@ class Consequences:
     @property
     def money_words(self) -> str:
         """One sentence on what changes an hour."""
-        if self.price_after is None or self.saved is None:
+        if self.price_after is None:
             return _("What an hour costs afterwards is not known.")
-        said = {"saved": money_text(self.saved, self.currency), "after": money_text(self.price_after, self.currency)}
-        if self.saved < 0:
-            return _("An hour costs %(after)s from then on.") % said
+        after = money_text(self.price_after, self.currency)
+        if self.saved is None or self.saved < 0:
+            return _("An hour costs %(after)s from then on.") % {"after": after}
+        said = {"saved": money_text(self.saved, self.currency), "after": after}
+        if not self.price_after:
+            return _("Saves %(saved)s an hour; nothing is charged from then on.") % said
         if not self.saved:
             return _("Nothing is saved: an hour goes on costing %(after)s.") % said
         return _("Saves %(saved)s an hour; %(after)s an hour goes on.") % said

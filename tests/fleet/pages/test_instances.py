@@ -60,7 +60,7 @@ def test_the_address_narrows_and_sorts(fleet, listed, query, names):
 
 def test_groups_carry_their_own_totals(fleet, alice, as_user):
     text = as_user(alice).get("/t/acme/instances/?group=project").text
-    assert re.search(r'colspan="6">Vision <span class="dim-2">1 machine, 8 GPUs', text)
+    assert re.search(r'colspan="7">Vision <span class="dim-2">1 machine, 8 GPUs', text)
     assert "no project" in text
 
 

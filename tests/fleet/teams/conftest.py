@@ -14,6 +14,7 @@ from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import Hold, HoldKind
 from fleet.inventory.offers.models import OfferSource, ProviderScore
+from fleet.inventory.operations.models import Operation, OperationKind
 from fleet.teams.audit import Actor
 from fleet.teams.invitations import create_invitation
 from fleet.teams.models import Role, Scope
@@ -77,9 +78,19 @@ def things(acme, alice, bob, project, account, make_instance, by):
     channel = Channel.objects.create(team=acme, kind="slack", name="Ops")
     prices = OfferSource.objects.create(team=acme, kind="import", name="Prices")
     score = ProviderScore.objects.create(team=acme, provider="lambda", value=4)
+    operation = Operation.objects.create(
+        team=acme,
+        account=account,
+        instance=instance,
+        kind=OperationKind.STOP,
+        token="rr-1",
+        idempotency_key="batch:b1:1",
+    )
     return {
         "offers/lists": prices.pk,
         "offers/ratings": score.pk,
+        "instances/acted": "b1",
+        "operations": operation.pk,
         "calendar": make_feed(actor=by(alice), team=acme, user=alice, now=timezone.now()),
         "a": sign(Signed(quiet.pk, 0, channel.pk, "nonce")),
         "settings/channels": channel.pk,

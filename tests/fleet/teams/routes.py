@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 WORDS = {
     "settings/channels/new": "slack",
     "settings/providers/new": "aws",
+    "instances/<int:pk>/act": "stop",
     "alerts/rules": "gpu_lost",
     "api/v1/alert-rules": "gpu_lost",
 }
