@@ -34,7 +34,6 @@ from fleet.providers.rows import Row, promised
 from fleet.providers.typed import currency, networks, price_lines, unique_id
 
 MACHINES = "providers/Microsoft.Compute/virtualMachines"
-WITH_STATES = {"$expand": "instanceView"}
 
 
 @register
@@ -100,17 +99,18 @@ class Azure:
         self._prices = price_lines(options["prices"], self._currency)
 
     def verify(self) -> AccountInfo:
-        next(self._arm.rows(MACHINES), None)
+        with promised(LABEL):
+            next(self._arm.rows(MACHINES), None)
         return AccountInfo(self._subscription, self._currency)
 
     def instances(self) -> Iterator[ProviderInstance]:
         with promised(LABEL):
-            machines = self._told(list(self._arm.rows(MACHINES, **WITH_STATES)))
+            machines = self._told(list(self._rows()))
         yield from machines
 
     def instance(self, ref: Ref) -> ProviderInstance | None:
         try:
-            row = self._arm.get(place_of(ref), **WITH_STATES)
+            row = self._arm.get(place_of(ref), **{"$expand": "instanceView"})
         except NotFound:
             return None
         with promised(LABEL):
@@ -154,9 +154,15 @@ class Azure:
 
     def notices(self) -> Iterator[Notice]:
         with promised(LABEL):
-            rows = self._arm.rows(MACHINES, **WITH_STATES)
-            found = [notice for row in rows for notice in maintenance(row)]
+            found = [notice for row in self._rows() for notice in maintenance(row)]
         yield from found
+
+    def _rows(self) -> Iterator[Row]:
+        """A list of all machines has no power states; another list has them alone."""
+        states = self._arm.rows(MACHINES, statusOnly="true")
+        views = {row["id"].lower(): row["properties"].get("instanceView", {}) for row in states}
+        for row in self._arm.rows(MACHINES):
+            yield {**row, "properties": {**row["properties"], "instanceView": views.get(row["id"].lower(), {})}}
 
     def _act(self, ref: Ref, act: str) -> None:
         self._arm.send("POST", f"{place_of(ref)}/{act}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from fleet.providers.errors import (
     AuthFailed,
@@ -102,9 +102,9 @@ class Arm:
 
     def _next(self, link: object) -> tuple[str, dict[str, str]]:
         """Raises Unavailable for an address elsewhere: the token must not follow it."""
-        if not isinstance(link, str) or not link.startswith(f"{self._base_url}/"):
+        parts = urlsplit(str(link))
+        if origin(parts) != origin(urlsplit(self._base_url)):
             raise Unavailable(f"{LABEL} names a next page that is not its own.")
-        parts = urlsplit(link)
         return parts.path, dict(parse_qsl(parts.query))
 
     def _token(self) -> tuple[str, float]:
@@ -121,3 +121,8 @@ class Arm:
         )
         with promised(LABEL):
             return str(answer["access_token"]), float(answer["expires_in"])
+
+
+def origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    """Azure now and then writes the port that goes without saying."""
+    return parts.scheme, parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)

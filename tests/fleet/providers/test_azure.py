@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from fleet.providers.azure import Azure
-from fleet.providers.base import Market, Money, NoticeKind, OfferQuery, Ref, Ssh, Tenancy
+from fleet.providers.base import Billing, InstanceState, Market, Money, NoticeKind, OfferQuery, Ref, Ssh, Tenancy
 from fleet.providers.errors import AuthFailed, Invalid, InvalidOption, QuotaOrFunds, ScopeMissing, Unavailable
 from tests.fleet.providers.fakes.azure import GROUP, LOCATION, SIZE, SUBSCRIPTION, AzureFake
 from tests.fleet.providers.fakes.azure_models import check
@@ -39,6 +39,7 @@ def test_a_property_that_microsofts_models_do_not_have_is_a_drift(fake):
     ("act", "call", "builder"),
     [
         ("list", lambda adapter, ref: list(adapter.instances()), "list_all"),
+        ("states", lambda adapter, ref: list(adapter.instances()), "list_all"),
         ("find", lambda adapter, ref: adapter.instance(ref), "get"),
         ("start", lambda adapter, ref: adapter.start(ref), "start"),
         ("stop", lambda adapter, ref: adapter.stop(ref), "deallocate"),
@@ -52,8 +53,8 @@ def test_a_call_is_what_microsofts_own_client_sends(adapter, fake, act, call, bu
     (ref,) = fake.seed()
     call(adapter, ref)
     (asked,) = fake.asked(act)
-    where = {} if act == "list" else {"resource_group_name": GROUP, "vm_name": "train-1"}
-    more = {"expand": "instanceView"} if act in {"list", "find"} else {}
+    where = {} if builder == "list_all" else {"resource_group_name": GROUP, "vm_name": "train-1"}
+    more = {"states": {"status_only": "true"}, "find": {"expand": "instanceView"}}.get(act, {})
     own = getattr(_operations, f"build_virtual_machines_{builder}_request")(
         subscription_id=SUBSCRIPTION, **where, **more
     )
@@ -74,6 +75,21 @@ def test_a_stop_deallocates(adapter, fake):
     (ref,) = fake.seed()
     adapter.stop(ref)
     assert adapter.instance(ref).raw_state == "PowerState/deallocated"
+
+
+def test_a_machine_whose_state_is_not_told_is_unknown_and_not_stopped(adapter, fake):
+    fake.add(fake.row(1))["properties"]["instanceView"] = {}
+    machine = only(adapter)
+    assert (machine.state, machine.billing) == (InstanceState.UNKNOWN, Billing.UNKNOWN)
+
+
+def test_the_port_that_goes_without_saying_is_no_other_address(monkeypatch, fake):
+    monkeypatch.setenv("AZURE_ENDPOINT_URL", "https://management.azure.com")
+    arm = Azure(fake.options)._arm
+    assert arm._next("https://management.azure.com:443/a?$skiptoken=2") == ("/a", {"$skiptoken": "2"})
+    for elsewhere in ("https://management.azure.com.evil.example/a", "http://management.azure.com/a", None):
+        with pytest.raises(Unavailable):
+            arm._next(elsewhere)
 
 
 def test_a_next_page_elsewhere_is_not_followed(adapter, fake):

@@ -31,6 +31,10 @@ CODES = {
 PAGE = 2
 
 
+def list_act(request: Request) -> str:
+    return "states" if request.query.get("statusOnly") == "true" else "list"
+
+
 class AzureFake(Fake):
     described_by = None
     variable = "AZURE_ENDPOINT_URL"
@@ -162,9 +166,16 @@ class AzureFake(Fake):
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    @route("GET", f"{COMPUTE}/virtualMachines", "list")
+    @route("GET", f"{COMPUTE}/virtualMachines", list_act)
     def listing(self, request: Request) -> Answer:
-        return self.page(request, "VirtualMachine", list(self.machines.values()))
+        """Either what machines are, or how they are; "$expand" is for sets of machines alone."""
+        assert "$expand" not in request.query
+        halves = [self.half(row, states="statusOnly" in request.query) for row in self.machines.values()]
+        return self.page(request, "VirtualMachine", halves)
+
+    def half(self, row: Row, *, states: bool) -> Row:
+        told = {name: value for name, value in row["properties"].items() if (name == "instanceView") is states}
+        return {**row, "properties": told}
 
     @route("GET", GROUPED, "find")
     def find(self, request: Request, group: str, name: str) -> Answer:
