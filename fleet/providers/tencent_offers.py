@@ -15,8 +15,8 @@ from fleet.providers.tencent_client import LABEL, Cvm
 from fleet.providers.tencent_facts import Prices, gpus_of, tenancy_of
 
 CHARGES: Mapping[Market, str] = {Market.ON_DEMAND: "POSTPAID_BY_HOUR", Market.SPOT: "SPOTPAID"}
-# The API's own limit: values of a filter.
-FILTER_VALUES = 5
+# The limit of this call: values of a filter.
+FILTER_VALUES = 100
 # A machine nobody can reach is of no use: an address whose traffic is paid by the GB.
 INTERNET: Mapping[str, Any] = {
     "InternetChargeType": "TRAFFIC_POSTPAID_BY_HOUR",

@@ -245,7 +245,7 @@ class TencentFake(Fake):
     @route("POST", "/DescribeZoneInstanceConfigInfos", "offers")
     def sold(self, request: Request) -> Answer:
         filters = {row["Name"]: row["Values"] for row in request.json["Filters"]}
-        assert all(len(values) <= 5 for values in filters.values())
+        assert all(len(values) <= 100 for values in filters.values())
         (charge,) = filters["instance-charge-type"]
         rows = [self.sale(TYPE, charge, 1), self.sale("S6.LARGE8", charge, 0)]
         kinds = filters.get("instance-type", [TYPE, "S6.LARGE8"])
