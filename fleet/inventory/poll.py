@@ -21,6 +21,7 @@ from fleet.inventory.adapters import can, open_adapter
 from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import read_listing
 from fleet.inventory.models import ProviderAccount
+from fleet.inventory.offers.models import OfferSource
 from fleet.inventory.reconcile import Changes, apply_listing
 from fleet.meters import meters
 from fleet.providers.base import Capability
@@ -65,8 +66,10 @@ def claim_due(*, now: datetime, at_once: int | None = None) -> list[Claim]:
 
 
 def being_read(*, now: datetime) -> int:
-    """How many polls hold a claim that has not run out."""
-    return ProviderAccount.objects.filter(poll_started_at__isnull=False, next_poll_at__gt=now).count()
+    """How many readings, of listings and of offers, hold a claim that has not run out: they share the workers."""
+    listings = ProviderAccount.objects.filter(poll_started_at__isnull=False, next_poll_at__gt=now)
+    offers = OfferSource.objects.filter(claimed_at__isnull=False, next_at__gt=now)
+    return listings.count() + offers.count()
 
 
 def claim(*, account_id: int, seen_next_poll_at: datetime, now: datetime) -> Claim | None:

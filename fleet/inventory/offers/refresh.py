@@ -22,7 +22,7 @@ from fleet.inventory.models import ProviderAccount
 from fleet.inventory.offers.models import OfferSource, SourceKind
 from fleet.inventory.offers.rows import Values, values_of
 from fleet.inventory.offers.store import replace_offers
-from fleet.inventory.poll import WRITE_ALLOWANCE, backoff, later
+from fleet.inventory.poll import WRITE_ALLOWANCE, backoff, being_read, later
 from fleet.meters import meters
 from fleet.providers.base import Capability, ListsOffers, OfferQuery
 from fleet.providers.errors import ProviderError
@@ -52,17 +52,26 @@ def ensure_sources() -> int:
     return len(OfferSource.objects.bulk_create(sources, ignore_conflicts=True))
 
 
+def forget_disconnected() -> int:
+    """Drops what accounts offered that were disconnected since. Returns how many accounts that were."""
+    gone = OfferSource.objects.filter(account__disconnected_at__isnull=False)
+    count = gone.count()
+    gone.delete()
+    return count
+
+
 def claim_due_sources(*, now: datetime, at_once: int) -> list[OfferClaim]:
-    """The longest due first; with those that are being read, at most `at_once`."""
+    """The longest due first; with everything else that is being read of providers, at most `at_once`."""
     alive = OfferSource.objects.filter(
         kind=SourceKind.LIVE,
         account__enabled=True,
         account__disconnected_at=None,
         account__kind__in=kinds_with(Capability.OFFERS),
     )
-    busy = OfferSource.objects.filter(claimed_at__isnull=False, next_at__gt=now).count()
     due = alive.filter(next_at__lte=now).order_by("next_at").values_list("pk", "next_at")
-    claims = [claim_source(pk, seen_next_at=next_at, now=now) for pk, next_at in due[: max(0, at_once - busy)]]
+    claims = [
+        claim_source(pk, seen_next_at=next_at, now=now) for pk, next_at in due[: max(0, at_once - being_read(now=now))]
+    ]
     return [taken for taken in claims if taken is not None]
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from fleet.inventory.offers.models import OfferSource
-from fleet.inventory.offers.refresh import claim_due_sources, ensure_sources, refresh_source
+from fleet.inventory.offers.refresh import claim_due_sources, ensure_sources, forget_disconnected, refresh_source
 from fleet.inventory.offers.table import lay_out_tables
 from fleet.inventory.tasks import HARD_LIMIT_SECONDS, SOFT_LIMIT_SECONDS
 
@@ -17,6 +17,7 @@ from fleet.inventory.tasks import HARD_LIMIT_SECONDS, SOFT_LIMIT_SECONDS
 @shared_task(name="inventory.dispatch_offers")
 def dispatch_offers() -> int:
     """Tables and sources of new teams and accounts first, then whoever is due."""
+    forget_disconnected()
     lay_out_tables(now=timezone.now())
     ensure_sources()
     return send_due()

@@ -11,7 +11,14 @@ import time_machine
 from fleet.inventory.accounts import create_account
 from fleet.inventory.offers import tasks
 from fleet.inventory.offers.models import Offer, OfferSource
-from fleet.inventory.offers.refresh import claim_due_sources, claim_source, ensure_sources, refresh_source
+from fleet.inventory.offers.refresh import (
+    claim_due_sources,
+    claim_source,
+    ensure_sources,
+    forget_disconnected,
+    refresh_source,
+)
+from fleet.inventory.poll import being_read
 from fleet.providers.base import Capability, Market, Money, Tenancy
 from fleet.providers.errors import RateLimited, Unavailable
 from fleet.providers.offers import Offer as ProviderOffer
@@ -124,6 +131,25 @@ def test_of_two_beats_one_gets_a_source(source):
     assert claim_source(source.pk, seen_next_at=source.next_at, now=NOON)
     assert claim_source(source.pk, seen_next_at=source.next_at, now=NOON) is None
     assert claim_due_sources(now=NOON, at_once=5) == []
+
+
+def test_listings_and_offers_share_the_workers(source, lab):
+    """A provider that hangs in one of the two must not take the last worker with the other."""
+    lab.poll_started_at, lab.next_poll_at = NOON, NOON + timedelta(minutes=2)
+    lab.save()
+    assert claim_due_sources(now=NOON, at_once=1) == []
+    assert len(claim_due_sources(now=NOON, at_once=2)) == 1
+    assert being_read(now=NOON) == 2
+
+
+def test_a_disconnected_account_leaves_no_offers(source, lab):
+    refresh(source)
+    assert forget_disconnected() == 0
+    lab.disconnected_at = NOON
+    lab.save()
+    assert forget_disconnected() == 1
+    assert not Offer.objects.exists()
+    assert ensure_sources() == 0
 
 
 def test_paused_accounts_are_not_asked(source, lab):
