@@ -38,4 +38,6 @@ def each_with(values: Callable[[str, type[Fake]], list[Any]], name: str) -> Any:
 
 
 def where_else(kind: str) -> str:
-    return ELSEWHERE.get(kind, "lists no machines" if kind not in READERS else "NOT HELD TO IT")
+    if kind in FAKES:
+        return "not run"
+    return ELSEWHERE.get(kind, "NOT HELD TO IT" if kind in READERS else "lists no machines")
