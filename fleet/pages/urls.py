@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.pages import heat, instance, instances, overview, start, usage
+from fleet.pages import heat, instance, instances, launch, overview, start, usage
 from fleet.teams.access import requires
 from fleet.teams.models import Role
 from planner.web import views as planner
@@ -18,6 +18,7 @@ team_urlpatterns = [
     path("states/", overview.overview_states, name="overview_states"),
     path("sandbox/hide/", overview.hide_sandbox, name="hide_sandbox"),
     path("start/install/", start.install_line, name="install_line"),
+    path("launch/", launch.launch, name="launch"),
     path("instances/", instances.instances, name="instances"),
     path("instances.csv", instances.instances_csv, name="instances_csv"),
     path("instances/<int:pk>/", instance.instance, name="instance"),

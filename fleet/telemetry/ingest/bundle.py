@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import shlex
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -57,6 +58,12 @@ class AgentFiles:
 def public_url() -> str:
     """Where machines report: PUBLIC_URL, or this machine's own address, which serves its own agent at least."""
     return str(settings.PUBLIC_URL or settings.WEB_URL)
+
+
+def install_line(secret: str) -> str:
+    """What to paste into a shell of the machine, or to run at its first start."""
+    address = shlex.quote(f"{public_url()}/agent/install.sh")
+    return f"curl -fsSL {address} | sh -s -- --token {secret}"
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,19 +31,13 @@ from fleet.telemetry.agents import (
 )
 from fleet.telemetry.enrolment import create_enrolment_token, revoke_enrolment_token
 from fleet.telemetry.forms import EnrolmentTokenForm, IntervalForm
-from fleet.telemetry.ingest.bundle import public_url, shipped_version
+from fleet.telemetry.ingest.bundle import install_line, shipped_version
 from fleet.telemetry.machine_panel import agent_facts
 from fleet.telemetry.matching import candidates
 from fleet.telemetry.models import Agent, EnrolmentToken
 
 # Four heartbeats: fewer may be lost on the way.
 HEARD_WITHIN = timedelta(seconds=60)
-
-
-def install_line(secret: str) -> str:
-    """What to paste into a shell of the machine."""
-    address = shlex.quote(f"{public_url()}/agent/install.sh")
-    return f"curl -fsSL {address} | sh -s -- --token {secret}"
 
 
 @require_safe
