@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from fleet.alerts.book import Book
-from fleet.alerts.course import NO_TIME, Course
+from fleet.alerts.course import EASES_AFTER, NO_TIME, Course
 from fleet.alerts.findings import Finding, Part
 from fleet.alerts.judge import Chosen, Judgement
 from fleet.alerts.models import AlertEventKind, EscalationPolicy, PendingSignal, Severity
@@ -66,13 +66,17 @@ class Evaluation:
         waits: list[PendingSignal] = []
         for key, finding in self.fires.items():
             row = pending.get(key)
-            began = finding.since or (row.since if row else self.now)
+            began = self._since(finding) or (row.since if row else self.now)
             if self._is_open(finding) or self.now - began >= self._for(finding.kind):
-                self.book.take(finding, since=min(began, self.now))
+                self.book.take(finding, since=min(began, self.now), easing=self._easing(finding.kind))
             elif row is None:
                 waits.append(_pending(self.book, finding, began))
         opened = [key for key, finding in self.fires.items() if self._is_open(finding)]
         self._write_pending(pending, waits, done=set(opened))
+
+    def _since(self, finding: Finding) -> datetime | None:
+        """Clocks differ: what begins in the future began when it was found."""
+        return finding.since if finding.since is not None and finding.since <= self.now else None
 
     def _write_pending(
         self, pending: dict[FullKey, PendingSignal], waits: list[PendingSignal], *, done: set[FullKey]
@@ -90,6 +94,12 @@ class Evaluation:
     def _for(self, kind: str) -> timedelta:
         one = self.chosen.get(kind)
         return timedelta(seconds=one.for_seconds) if one else NO_TIME
+
+    def _easing(self, kind: str) -> timedelta:
+        """Whoever has just changed the rule wants it so at once."""
+        one = self.chosen.get(kind)
+        edited = one is not None and one.changed_at is not None and one.changed_at > self.since
+        return NO_TIME if edited else EASES_AFTER
 
     def _is_open(self, finding: Finding) -> bool:
         course = self.book.course(finding.key)
@@ -133,7 +143,9 @@ class Evaluation:
 
     @cached_property
     def _members(self) -> set[int]:
-        return set(Membership.objects.filter(team=self.book.team).values_list("user_id", flat=True))
+        """Those who can still answer: an account that was closed does not."""
+        members = Membership.objects.filter(team=self.book.team, user__is_active=True)
+        return set(members.values_list("user_id", flat=True))
 
     def _let_go(self, course: Course) -> None:
         """Whoever said that they work on it, or whom it was escalated to, has left."""
@@ -142,7 +154,7 @@ class Evaluation:
             alert.escalated_at = alert.escalated_to = None
             course.changed = True
         if alert.acknowledged_by_id is not None and alert.acknowledged_by_id not in self._members:
-            alert.acknowledged_at = alert.acknowledged_by = None
+            course.let_go()
             course.note(Kind.WOKE, self.now, why="person_left")
 
     def _press(self, course: Course) -> None:

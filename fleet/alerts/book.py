@@ -22,7 +22,16 @@ BATCH = 1_000
 _ALERT_FIELDS = [
     field.name for field in Alert._meta.concrete_fields if field.name not in {"id", "team", "cause", "subject", "opened_at"}
 ]  # fmt: skip
-_SIGNAL_FIELDS = ["severity", "scope", "price_per_hour", "currency", "clear_since", "cleared_at", "values"]
+_SIGNAL_FIELDS = [
+    "severity",
+    "eased_since",
+    "scope",
+    "price_per_hour",
+    "currency",
+    "clear_since",
+    "cleared_at",
+    "values",
+]
 
 
 def lock_team(team: Team) -> None:
@@ -59,14 +68,14 @@ class Book:
     def course(self, key: Key) -> Course | None:
         return self._open.get(key)
 
-    def take(self, finding: Finding, *, since: datetime | None = None) -> Course | None:
+    def take(self, finding: Finding, *, since: datetime | None = None, easing: timedelta = NO_TIME) -> Course | None:
         """A finding that fires, since then (None: as it says itself, else now). Its alert is opened, or opened again, where none is open; None where a person put it away."""
         course = self._open.get(finding.key)
         if course is None and self._is_put_away(finding):
             return None
         if course is None:
             course = self._open[finding.key] = self._begin(finding)
-        course.take(finding, self.now, since=since or finding.since or self.now)
+        course.take(finding, self.now, since=since or finding.since or self.now, easing=easing)
         return course
 
     def release(self, course: Course, kinds: Collection[str], *, lasting: timedelta = NO_TIME, why: str) -> None:

@@ -30,9 +30,13 @@ FLAPS_AFTER = 3
 FLAP_QUIET = timedelta(minutes=30)
 # An outage takes a few evaluations until all that belongs to it has come in: that is no news.
 SETTLING = timedelta(minutes=2)
+# What gets better has to stay so for as long: a value that sways around a limit is one message.
+EASES_AFTER = timedelta(minutes=5)
 NO_TIME = timedelta(0)
 
 _ACTS = frozenset({Kind.ACKNOWLEDGED, Kind.SNOOZED, Kind.ESCALATED})
+# What asks for somebody.
+_ASKS = frozenset({Kind.OPENED, Kind.REOPENED, Kind.FLAPPING, Kind.WORSENED, Kind.WOKE})
 # Quiet while somebody works on it.
 _REPEATS = frozenset({Kind.SIGNAL, Kind.IMPROVED, Kind.REMINDED})
 # Quiet while it comes and goes.
@@ -47,6 +51,8 @@ class Course:
     windows: Sequence[MaintenanceWindow] = ()
     signals: dict[Part, Signal] = field(default_factory=dict)
     begins: bool = False
+    # Kinds of signals that this course of the alert had before.
+    known: frozenset[str] = frozenset()
     came: list[Part] = field(default_factory=list)
     why: str = ""
     new_signals: list[Signal] = field(default_factory=list)
@@ -54,12 +60,12 @@ class Course:
     events: list[AlertEvent] = field(default_factory=list)
     changed: bool = False
 
-    def take(self, finding: Finding, now: datetime, *, since: datetime) -> None:
-        """A finding that fires: its signal opens, or is brought up to date."""
+    def take(self, finding: Finding, now: datetime, *, since: datetime, easing: timedelta = NO_TIME) -> None:
+        """A finding that fires: its signal opens, or is brought up to date. A lower severity holds once it has lasted for `easing`."""
         signal = self.signals.get(finding.part)
         if signal is None:
             self._open_signal(finding, since)
-        elif _update(signal, finding):
+        elif _update(signal, finding, *_eased(signal, finding, now, easing)):
             self.changed_signals[finding.part] = signal
             self.changed = True
 
@@ -87,6 +93,7 @@ class Course:
             return
         severity = worst(signal.severity for signal in self.signals.values())
         was, self.alert.severity = self.alert.severity, severity
+        self.known = frozenset() if self.begins else frozenset(self.alert.evidence.get("kinds", ()))
         self._weigh(now)
         if self.begins:
             self._begin(now)
@@ -110,6 +117,9 @@ class Course:
         if event.quiet == Quiet.NO and kind not in _ACTS:
             self.alert.announced_at = self.alert.announced_at or now
             self.alert.reminded_at = now
+        elif event.quiet == Quiet.MAINTENANCE and kind in _ASKS:
+            # Told when the window ends.
+            self.alert.announced_at = None
         self.alert.changed_at = now
         self.events.append(event)
         self.changed = True
@@ -126,14 +136,28 @@ class Course:
         return self.note(Kind.ESCALATED, now, **named, **values)
 
     def wake(self, now: datetime, why: str) -> AlertEvent:
+        self._end_snooze()
+        return self.note(Kind.WOKE, now, why=why)
+
+    def let_go(self) -> None:
+        """Nobody works on it any more."""
+        self.alert.acknowledged_at = self.alert.acknowledged_by = None
+        self.alert.acknowledged_note = ""
+
+    def _end_snooze(self) -> None:
         alert = self.alert
         alert.snoozed_at = alert.snoozed_until = alert.snoozed_by = None
         alert.snoozed_at_severity = ""
-        return self.note(Kind.WOKE, now, why=why)
+
+    def _is_snoozed_on(self, now: datetime) -> bool:
+        """An alert that comes back within its snooze, no worse, was asked to be quiet about."""
+        alert = self.alert
+        lasts = alert.snoozed_until is None or alert.snoozed_until > now
+        return alert.snoozed_at is not None and lasts and RANKS[alert.severity] <= RANKS[alert.snoozed_at_severity]
 
     def _open_signal(self, finding: Finding, since: datetime) -> None:
         signal = Signal(alert=self.alert, kind=finding.kind, detail=finding.detail, since=since)
-        _update(signal, finding)
+        _update(signal, finding, finding.severity, None)
         self.signals[finding.part] = signal
         self.new_signals.append(signal)
         self.came.append(finding.part)
@@ -141,6 +165,8 @@ class Course:
 
     def _begin(self, now: datetime) -> None:
         alert = self.alert
+        if not self._is_snoozed_on(now):
+            self._end_snooze()
         if not alert.reopened:
             self.note(Kind.OPENED, now)
         elif alert.reopened >= FLAPS_AFTER and not alert.flapping:
@@ -151,13 +177,12 @@ class Course:
 
     def _worsen(self, now: datetime, was: str) -> None:
         alert = self.alert
+        # Whoever said that they work on it meant less than this.
+        self.let_go()
         if alert.is_snoozed and RANKS[alert.severity] > RANKS[alert.snoozed_at_severity]:
             self.wake(now, "worse")
-            return
-        # Whoever said that they work on it meant less than this.
-        alert.acknowledged_at = alert.acknowledged_by = None
-        alert.acknowledged_note = ""
-        self.note(Kind.WORSENED, now, was=was)
+        else:
+            self.note(Kind.WORSENED, now, was=was)
 
     def _grow(self, now: datetime) -> None:
         if self.alert.is_snoozed and self._new_kinds():
@@ -167,16 +192,15 @@ class Course:
             self.note(Kind.SIGNAL, now, kinds=kinds, count=len(self.came))
 
     def _new_kinds(self) -> set[str]:
-        """Rules that joined. One more GPU with the trouble that another has is on record, and no news to anybody."""
+        """Rules that joined. One more GPU with the trouble that another has, or a rule that joins again, is on record, and no news to anybody."""
         known = {kind for kind, detail in self.signals if (kind, detail) not in self.came}
-        return {kind for kind, _detail in self.came} - known
+        return {kind for kind, _detail in self.came} - known - self.known
 
     def _close(self, now: datetime) -> None:
         alert = self.alert
         alert.closed_at, alert.closed_why = now, self.why
         self.note(Kind.RESOLVED, now, why=self.why)
         alert.flapping = False
-        alert.snoozed_at = alert.snoozed_until = alert.snoozed_by = None
 
     def _weigh(self, now: datetime) -> None:
         """Evidence and money, by the signals that are open."""
@@ -188,9 +212,30 @@ class Course:
             "values": first.values,
             "signals": len(signals),
             "scopes": len({signal.scope for signal in signals}),
+            "kinds": sorted(self.known | {signal.kind for signal in signals}),
         }
-        self.alert.since = min(self.alert.since, *(signal.since for signal in signals))
-        self._price(now, at_stake((signal.scope, signal.price_per_hour) for signal in signals), signals)
+        self._begin_earlier(min(self.alert.since, *(signal.since for signal in signals)))
+        amounts = self._at_stake(signals)
+        if len(amounts) > 1:
+            # Money is not added across currencies, so what is at stake is no one number.
+            self.alert.evidence["at_stake"] = {currency: str(amount) for currency, amount in sorted(amounts.items())}
+        self._price(now, next(iter(amounts.values())) if len(amounts) == 1 else None, signals)
+
+    def _begin_earlier(self, since: datetime) -> None:
+        """It was found out later than it began: what it cost counts from where it began."""
+        alert = self.alert
+        if alert.priced_from is not None and alert.priced_from == alert.since and not alert.money_before:
+            alert.priced_from = since
+        alert.since = since
+
+    def _at_stake(self, signals: Sequence[Signal]) -> dict[str, Decimal]:
+        """An hour's money by currency; none where no price is known."""
+        by_currency: dict[str, list[tuple[str, Decimal | None]]] = {}
+        for signal in signals:
+            if signal.price_per_hour is not None:
+                by_currency.setdefault(signal.currency, []).append((signal.scope, signal.price_per_hour))
+        found = {currency: at_stake(parts) for currency, parts in by_currency.items()}
+        return {currency: amount for currency, amount in found.items() if amount is not None}
 
     def _price(self, now: datetime, price: Decimal | None, signals: Sequence[Signal]) -> None:
         """A price that changes counts from now on; what was spent until then stays."""
@@ -219,10 +264,19 @@ class Course:
         return next((reason for reason, holds in reasons if holds), Quiet.NO)
 
 
-def _update(signal: Signal, finding: Finding) -> bool:
+def _eased(signal: Signal, finding: Finding, now: datetime, easing: timedelta) -> tuple[str, datetime | None]:
+    """The signal's severity now, and since when it would be lower: while that has not lasted, the higher one holds."""
+    if RANKS[finding.severity] >= RANKS[signal.severity]:
+        return finding.severity, None
+    since = signal.eased_since or now
+    return (finding.severity, None) if now - since >= easing else (signal.severity, since)
+
+
+def _update(signal: Signal, finding: Finding, severity: str, eased_since: datetime | None) -> bool:
     """Whether anything of it is not as it was."""
     told = {
-        "severity": finding.severity,
+        "severity": severity,
+        "eased_since": eased_since,
         "scope": finding.scope,
         "price_per_hour": finding.price_per_hour,
         "currency": finding.currency,

@@ -17,7 +17,7 @@ from fleet.alerts.causes import Text
 from fleet.alerts.lines import RELATED, Line, load_lines
 from fleet.alerts.models import Alert, Severity
 from fleet.alerts.places import provider_name
-from fleet.teams.models import Team
+from fleet.teams.models import Team, User
 
 PAGE_SIZE = 100
 CLOSED_SHOWN = timedelta(days=30)
@@ -119,7 +119,7 @@ class Inbox:
         return [(name, list(lines)) for name, lines in groupby(self.lines, key=heading)]
 
 
-def load_inbox(*, team: Team, wanted: Wanted, now: datetime) -> Inbox:
+def load_inbox(*, team: Team, wanted: Wanted, now: datetime, reader: User | None = None) -> Inbox:
     found = find_alerts(team=team, wanted=wanted, now=now)
     page = Paginator(found.select_related(*RELATED), PAGE_SIZE).get_page(wanted.page)
-    return Inbox(wanted, page, load_lines(list(page), now=now))
+    return Inbox(wanted, page, load_lines(list(page), now=now, reader=reader))

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from django.db.models import Count, F, Q, Window
+from django.db.models.functions import RowNumber
+
 from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.models import Delivery, DeliveryState
 from fleet.alerts.escalation import policy_of
@@ -17,6 +20,7 @@ from fleet.alerts.words import closed_words, remedy_of, signal_words, title_of, 
 from fleet.formats import money_text
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.states import GpuState
+from fleet.teams.models import User
 from fleet.telemetry.latest import MachineNow, machines_now
 from fleet.words import state_word
 
@@ -28,7 +32,7 @@ RELATED = ("team", "instance__account", "instance__owner", "account", "acknowled
 
 @dataclass
 class Line:
-    """`machine`: None where the alert is about no machine. `signals`: those that fire; of a closed alert, those that did.
+    """`machine`: None where the alert is about no machine. `signals`: the first of those that fire, or, of a closed alert, that did; `signal_count`: how many they are.
 
     `told`: the newest message to each channel, newest first. `policy`: what the team wants of urgent alerts that nobody answers.
     """
@@ -37,6 +41,7 @@ class Line:
     now: datetime
     machine: MachineNow | None = None
     signals: list[Signal] = field(default_factory=list)
+    signal_count: int = 0
     told: list[Delivery] = field(default_factory=list)
     policy: EscalationPolicy | None = None
 
@@ -108,24 +113,24 @@ class Line:
     @property
     def shown_signals(self) -> list[tuple[Signal, str]]:
         """With their words."""
-        return [(signal, signal_words(signal)) for signal in self.signals[:SIGNALS_SHOWN]]
+        return [(signal, signal_words(signal)) for signal in self.signals]
 
     @property
     def hidden_signals(self) -> int:
-        return max(0, len(self.signals) - SIGNALS_SHOWN)
+        return self.signal_count - len(self.signals)
 
 
-def load_lines(alerts: Sequence[Alert], *, now: datetime) -> list[Line]:
-    """`alerts` are of one team and come with what is RELATED. Nine queries at most, however many there are."""
+def load_lines(alerts: Sequence[Alert], *, now: datetime, reader: User | None = None) -> list[Line]:
+    """`alerts` are of one team and come with what is RELATED. Of messages to personal channels the reader sees their own. Nine queries at most, however many there are."""
     machines = _machines_of([alert.instance for alert in alerts if alert.instance], now)
-    signals, told = _signals_of(alerts), _told_of(alerts)
+    signals, told = _signals_of(alerts), _told_of(alerts, reader)
     policy = policy_of(alerts[0].team) if alerts else None
     return [
         Line(
             alert,
             now,
             machines.get(alert.instance_id or 0),
-            _of_now(alert, signals.get(alert.pk, [])),
+            *signals.get(alert.pk, ([], 0)),
             told.get(alert.pk, []),
             policy,
         )
@@ -138,24 +143,30 @@ def _machines_of(instances: Iterable[Instance], now: datetime) -> Mapping[int, M
     return {found.instance.pk: found for found in machines_now(list(once.values()), now=now, brief=True)}
 
 
-def _signals_of(alerts: Sequence[Alert]) -> Mapping[int, list[Signal]]:
-    found: dict[int, list[Signal]] = defaultdict(list)
-    for signal in Signal.objects.filter(alert__in=[alert.pk for alert in alerts]).order_by("since", "pk"):
-        found[signal.alert_id].append(signal)
+def _signals_of(alerts: Sequence[Alert]) -> Mapping[int, tuple[list[Signal], int]]:
+    """The first few and their number; an outage has one for each of its machines."""
+    fires = Q(cleared_at=None) | Q(alert__closed_at__isnull=False)
+    rows = Signal.objects.filter(fires, alert__in=[alert.pk for alert in alerts]).annotate(
+        row=Window(RowNumber(), partition_by=F("alert"), order_by=["since", "pk"]),
+        total=Window(Count("pk"), partition_by=F("alert")),
+    )
+    found: dict[int, tuple[list[Signal], int]] = {}
+    for signal in rows.filter(row__lte=SIGNALS_SHOWN).order_by("since", "pk"):
+        found.setdefault(signal.alert_id, ([], signal.total))[0].append(signal)
     return found
 
 
-def _of_now(alert: Alert, signals: Sequence[Signal]) -> list[Signal]:
-    """Those that fire; of a closed alert all."""
-    return [signal for signal in signals if alert.closed_at is not None or signal.cleared_at is None]
-
-
-def _told_of(alerts: Sequence[Alert]) -> Mapping[int, list[Delivery]]:
+def _told_of(alerts: Sequence[Alert], reader: User | None) -> Mapping[int, list[Delivery]]:
     """Messages that went out or could not; those that wait are nobody's news yet."""
     over = (DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.DEAD)
-    rows = Delivery.objects.filter(alert__in=[alert.pk for alert in alerts], state__in=over).select_related("channel")
+    seen = Q(channel__owner=None) | Q(channel__owner=reader) if reader else Q(channel__owner=None)
+    rows = Delivery.objects.filter(seen, alert__in=[alert.pk for alert in alerts], state__in=over)
     found: dict[int, list[Delivery]] = defaultdict(list)
-    for row in rows.order_by("alert_id", "channel_id", "-created_at").distinct("alert_id", "channel_id"):
+    for row in (
+        rows.select_related("channel")
+        .order_by("alert_id", "channel_id", "-created_at")
+        .distinct("alert_id", "channel_id")
+    ):
         assert row.alert_id is not None
         found[row.alert_id].append(row)
     return {pk: sorted(told, key=lambda row: row.created_at, reverse=True) for pk, told in found.items()}

@@ -163,6 +163,8 @@ class Signal(models.Model):
     since = models.DateTimeField()
     # The evidence that it is over has to last; NULL: it fires.
     clear_since = models.DateTimeField(null=True)
+    # It fires at a lower severity since then, which has not lasted for long enough to hold.
+    eased_since = models.DateTimeField(null=True)
     cleared_at = models.DateTimeField(null=True)
     values = models.JSONField(default=dict)
 

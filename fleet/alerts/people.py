@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -19,6 +19,7 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import User
 
 Kind = AlertEventKind
+LONGEST_SNOOZE = timedelta(days=90)
 Act = Callable[[Course], object]
 
 
@@ -43,10 +44,12 @@ def acknowledge_alert(*, actor: Actor, alert: Alert, now: datetime, note: str = 
 def snooze_alert(*, actor: Actor, alert: Alert, now: datetime, until: datetime | None) -> bool:
     """Quiet until then, or, with None, until it gets worse; it comes back early if it gets worse. False when it is closed.
 
-    Raises ValidationError for a moment that is past.
+    Raises ValidationError for a moment that is past or too far.
     """
     if until is not None and until <= now:
         raise ValidationError({"until": _("Choose a time that is still to come.")})
+    if until is not None and until > now + LONGEST_SNOOZE:
+        raise ValidationError({"until": _("Choose a time within the next 90 days, or until it gets worse.")})
     told = until.isoformat() if until else None
 
     def act(course: Course) -> object:

@@ -11,6 +11,7 @@ import msgspec
 from django.db import connection
 from msgspec import Struct
 
+from fleet.alerts.rules.xids import XIDS
 from fleet.alerts.snapshot import Filesystem, Happened, PriceChange
 from fleet.providers.base import Billing
 
@@ -72,8 +73,8 @@ SELECT instance_id, sampled_at, memory_used_bytes, memory_total_bytes, cpu_iowai
 FROM host_latest WHERE instance_id = ANY(%s)
 """
 _HAPPENED = """\
-SELECT instance_id, kind, code, gpu_id, max(at), count(*) FROM fleet_machineevent
-WHERE instance_id = ANY(%s) AND at > %s AND kind = 'xid' GROUP BY instance_id, kind, code, gpu_id
+SELECT instance_id, kind, CASE WHEN code = ANY(%s) THEN code END AS known, gpu_id, max(at), count(*), (array_agg(code ORDER BY at DESC))[1]
+FROM fleet_machineevent WHERE instance_id = ANY(%s) AND at > %s AND kind = 'xid' GROUP BY instance_id, kind, known, gpu_id
 """
 # A price is compared with the one before it of the same kind: what a stopped machine costs is no change of price.
 _PRICES = """\
@@ -108,9 +109,10 @@ def hosts(ids: Sequence[int]) -> Mapping[int, HostRow]:
 
 
 def happened(ids: Sequence[int], now: datetime) -> Mapping[int, tuple[Happened, ...]]:
+    """Codes that nobody knows are one of a GPU: a machine that makes codes up must not make as many signals."""
     found: dict[int, tuple[Happened, ...]] = {}
-    for instance_id, kind, code, gpu_id, last_at, count in _fetch(_HAPPENED, [list(ids), now - EVENTS_FOR]):
-        found[instance_id] = (*found.get(instance_id, ()), Happened(kind, code, gpu_id, last_at, count))
+    for instance_id, *event in _fetch(_HAPPENED, [list(XIDS), list(ids), now - EVENTS_FOR]):
+        found[instance_id] = (*found.get(instance_id, ()), Happened(*event))
     return found
 
 

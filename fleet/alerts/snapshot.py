@@ -74,13 +74,14 @@ class Host(Struct, frozen=True, gc=False):
 
 
 class Happened(Struct, frozen=True, gc=False):
-    """Equal events of one GPU, counted; `last_at` is the newest."""
+    """Equal events of one GPU, counted; `last_at` is the newest. `code`: one that is known, else None; `newest`: as the machine said it."""
 
     kind: str
     code: int | None
     gpu_pk: int | None
     last_at: datetime
     count: int
+    newest: int | None = None
 
 
 class PriceChange(Struct, frozen=True, gc=False):

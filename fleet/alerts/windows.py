@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -13,6 +13,9 @@ from fleet.alerts.models import Alert, MaintenanceWindow
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Team
+
+# A moment further away is a typing error, and the ends of the calendar are moments that no time zone can show.
+BACK, AHEAD = timedelta(days=366), timedelta(days=731)
 
 
 def windows_in_force(*, team: Team, now: datetime) -> list[MaintenanceWindow]:
@@ -76,6 +79,10 @@ def _check(
         raise ValidationError({"ends_at": _("The window ends before it begins: choose a later end.")})
     if ends_at <= now:
         raise ValidationError({"ends_at": _("This window is over already: choose an end that is still to come.")})
+    if starts_at < now - BACK:
+        raise ValidationError({"starts_at": _("The window began more than a year ago: choose a later beginning.")})
+    if ends_at > now + AHEAD:
+        raise ValidationError({"ends_at": _("The window ends more than two years from now: choose an earlier end.")})
     if instance is not None and instance.team_id != team.pk:
         raise ValidationError({"instance": _("Choose a machine of this team.")})
     if account is not None and account.team_id != team.pk:

@@ -20,7 +20,7 @@ from fleet.alerts.causes import cause_of
 from fleet.alerts.models import Alert, Signal
 from fleet.alerts.rule_words import rule_words
 from fleet.alerts.xid_words import xid_words
-from fleet.formats import money_text
+from fleet.formats import amounts_text, money_text
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.words import failure_words
 from fleet.inventory.words import STATES
@@ -80,12 +80,13 @@ def why_of(alert: Alert) -> str:
     evidence = alert.evidence
     text = values_words(str(evidence.get("kind", "")), evidence.get("values", {}))
     more = int(evidence.get("signals", 1)) - 1
-    if more <= 0:
-        return text
-    return _("%(text)s; %(more)s") % {
-        "text": text,
-        "more": ngettext("%(n)d more signal", "%(n)d more signals", more) % {"n": more},
-    }
+    parts = [text]
+    if more > 0:
+        parts.append(ngettext("%(n)d more signal", "%(n)d more signals", more) % {"n": more})
+    if amounts := evidence.get("at_stake"):
+        money = amounts_text({currency: Decimal(amount) for currency, amount in amounts.items()})
+        parts.append(_("at stake: %(money)s an hour") % {"money": money})
+    return _("; ").join(parts)
 
 
 def remedy_of(alert: Alert) -> str:

@@ -20,7 +20,7 @@ def attention(request: TeamRequest, now: datetime) -> Context:
     team, tally = request.team, tally_of(request)
     found = find_alerts(team=team, wanted=Wanted(), now=now).select_related(*RELATED)[:SHOWN]
     return {
-        "lines": load_lines(list(found), now=now),
+        "lines": load_lines(list(found), now=now, reader=request.user),
         "more_alerts": max(0, len(tally.awake) - SHOWN),
         "snoozed": len(tally.snoozed),
         "closed": Alert.objects.filter(team=team, closed_at__gt=now - LATELY).count(),

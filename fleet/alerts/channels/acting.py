@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.alerts.channels.links import LinkError, Signed, unsign
 from fleet.alerts.channels.models import Channel, LinkUse
+from fleet.alerts.channels.readers import has_reader, may_act
 from fleet.alerts.channels.routing import zone_of
-from fleet.alerts.channels.sending import has_reader
 from fleet.alerts.models import Alert
 from fleet.alerts.people import acknowledge_alert, snooze_alert
 from fleet.teams.audit import Actor
@@ -48,7 +48,13 @@ def follow(token: str) -> Linked:
     signed = unsign(token)
     alert = Alert.objects.filter(pk=signed.alert).select_related("team", "instance", "account").first()
     channel = Channel.objects.filter(pk=signed.channel, enabled=True).select_related("owner").first()
-    if alert is None or channel is None or channel.team_id != alert.team_id or not has_reader(channel):
+    if (
+        alert is None
+        or channel is None
+        or channel.team_id != alert.team_id
+        or not has_reader(channel)
+        or not may_act(channel)
+    ):
         raise LinkError("gone")
     used = LinkUse.objects.filter(nonce=signed.nonce).values_list("action", flat=True)
     return Linked(signed, alert, channel, frozenset(used))
@@ -70,7 +76,9 @@ def act_by_link(*, linked: Linked, action: str, ip_address: str | None, now: dat
 
 
 def actor_of(channel: Channel, ip_address: str | None) -> Actor:
-    """Nobody knows who pressed it: the link answers for where it was sent."""
+    """The owner of a personal channel; else nobody knows who pressed it, and the link answers for where it was sent."""
+    if channel.owner is not None:
+        return Actor(channel.owner, channel.owner.get_username(), "link", ip_address)
     return Actor(None, f"link sent to {channel.name}", "link", ip_address)
 
 

@@ -11,6 +11,7 @@ from django.db.models import Prefetch
 
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState, Digest, Route
 from fleet.alerts.channels.senders.base import ASKING
+from fleet.alerts.channels.senders.registry import SENDERS
 from fleet.alerts.channels.timing import Hours
 from fleet.alerts.models import AlertEvent, AlertEventKind, Severity
 from fleet.inventory.models import Instance
@@ -55,9 +56,16 @@ class Listeners:
         """One route a channel: the first that wants it."""
         chosen: dict[int, Route] = {}
         for route in self.routes.get(event.alert.team_id, ()):
-            if route.channel_id not in chosen and self.wants(route, event):
+            if route.channel_id not in chosen and self._is_for(route, event) and self.wants(route, event):
                 chosen[route.channel_id] = route
         return list(chosen.values())
+
+    def _is_for(self, route: Route, event: AlertEvent) -> bool:
+        """What is kept quiet is for nobody; but an incident that was opened elsewhere has to end there, which calls nobody."""
+        sender = SENDERS.get(route.channel.kind)
+        if sender is None or sender.gathers:
+            return not event.quiet
+        return not event.quiet or event.kind == Kind.RESOLVED
 
     def wants(self, route: Route, event: AlertEvent) -> bool:
         if event.actor_id is not None and event.actor_id == route.channel.owner_id:
@@ -83,7 +91,7 @@ class Listeners:
 
 def queue_deliveries(events: Sequence[AlertEvent]) -> None:
     """The receiver of announced events. What it writes is kept or lost together with them."""
-    loud = [event for event in events if not event.quiet]
+    loud = [event for event in events if not event.quiet or event.kind == Kind.RESOLVED]
     listeners = Listeners.of(loud) if loud else Listeners({}, {}, frozenset())
     rows = [_delivery(event, route) for event in loud for route in listeners.of_event(event)]
     if rows:
@@ -119,7 +127,8 @@ def _delivery(event: AlertEvent, route: Route) -> Delivery:
     broken = route.channel.broken
     # Somebody asks for this one person: it waits for no digest, and breaks the quiet as urgent alerts do.
     named = event.kind == Kind.ESCALATED and is_escalated_to(route.channel, event)
-    breaks = route.urgent_breaks_quiet and (named or (event.severity == Severity.URGENT and event.kind in ASKING))
+    urgent = event.severity == Severity.URGENT and event.kind in ASKING
+    breaks = route.urgent_breaks_quiet and (named or urgent)
     hours = replace(hours_of(route), digest=Digest.NONE) if named else hours_of(route)
     return Delivery(
         channel=route.channel,

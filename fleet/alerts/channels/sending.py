@@ -24,13 +24,13 @@ from django.utils import timezone
 from fleet.alerts.channels.credentials import config_of
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState
 from fleet.alerts.channels.picking import WAITING, batch_of, next_batch, waiting_rows
+from fleet.alerts.channels.readers import has_reader
 from fleet.alerts.channels.recording import give_up, interrupted, record_outcome
 from fleet.alerts.channels.senders.base import Outcome, Result, Sender
 from fleet.alerts.channels.senders.registry import SENDERS
 from fleet.alerts.channels.texts import message_of
 from fleet.inventory.credentials import CredentialError
 from fleet.providers.redact import redact
-from fleet.teams.models import Membership
 from fleet.telemetry.scrape.run import installation_guard
 
 logger = logging.getLogger(__name__)
@@ -102,13 +102,6 @@ def _may_send(channel: Channel, claim: uuid.UUID) -> bool:
         give_up(channel, "left", state=State.SUPPRESSED)
         return False
     return channel.claim == claim and channel.enabled and not channel.broken and pause <= 0
-
-
-def has_reader(channel: Channel) -> bool:
-    """A person's own channel ends with their membership, whatever rows are left of it."""
-    if channel.owner is None:
-        return True
-    return channel.owner.is_active and Membership.objects.filter(team=channel.team_id, user=channel.owner).exists()
 
 
 def _send_next(channel: Channel, claim: uuid.UUID) -> bool:

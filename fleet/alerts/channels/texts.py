@@ -17,6 +17,7 @@ from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.links import act_url, page_url, site_name
 from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.channels.picking import newest_by_alert
+from fleet.alerts.channels.readers import may_act
 from fleet.alerts.channels.routing import is_escalated_to, zone_of
 from fleet.alerts.channels.senders.base import Link, Message
 from fleet.alerts.findings import RANKS
@@ -43,6 +44,17 @@ TITLES: Mapping[str, str | Promise] = {
 }
 
 
+# By why it came back.
+WOKE_TITLES: Mapping[str, str | Promise] = {
+    "maintenance": gettext_lazy("Goes on after maintenance: %(what)s"),
+    "worse": gettext_lazy("Got worse: %(what)s"),
+    "signal": gettext_lazy("One more signal: %(what)s"),
+    "person": gettext_lazy("No longer snoozed: %(what)s"),
+    "person_left": gettext_lazy("Nobody works on it any more: %(what)s"),
+}
+BEGINS = (Kind.OPENED, Kind.REOPENED, Kind.FLAPPING)
+
+
 def message_of(channel: Channel, rows: Sequence[Delivery], *, now: datetime) -> Message:
     route = rows[0].route
     language = (route.language if route else "") or (channel.owner.language if channel.owner else "") or "en"
@@ -62,7 +74,7 @@ def one_message(channel: Channel, row: Delivery, *, language: str, now: datetime
     over = event.kind == Kind.RESOLVED
     return Message(
         key=_key(row),
-        thread=thread_of(alert),
+        thread=thread_of(event),
         event=event.kind,
         severity=event.severity,
         severity_word=_("Resolved") if over else str(Severity(event.severity).label),
@@ -71,7 +83,9 @@ def one_message(channel: Channel, row: Delivery, *, language: str, now: datetime
         facts=_facts(alert, now),
         remedy="" if over else remedy_of(alert),
         link=Link(_("Open in Rackrent"), page_url(alert)),
-        acts=() if over else (Link(_("Acknowledge or snooze"), act_url(channel, alert, key=_key(row))),),
+        acts=()
+        if over or not may_act(channel)
+        else (Link(_("Acknowledge or snooze"), act_url(channel, alert, key=_key(row))),),
         sent_at=now,
         is_resolved=over,
         language=language,
@@ -82,6 +96,8 @@ def one_message(channel: Channel, row: Delivery, *, language: str, now: datetime
 def _title(channel: Channel, event: AlertEvent) -> str:
     if event.kind == Kind.ESCALATED and is_escalated_to(channel, event):
         return _("Escalated to you: %(what)s")
+    if event.kind == Kind.WOKE:
+        return str(WOKE_TITLES.get(event.values.get("why", ""), TITLES[Kind.WOKE]))
     return str(TITLES[event.kind])
 
 
@@ -127,9 +143,10 @@ def test_message(channel: Channel, row: Delivery, *, language: str, now: datetim
     )
 
 
-def thread_of(alert: Alert) -> str:
-    """One course of one alert: when it opens again it is another."""
-    return f"rackrent-{site_name()}-{alert.pk}-{alert.reopened}"
+def thread_of(event: AlertEvent) -> str:
+    """One course of one alert: when it opens again it is another. That of the event, which may be sent when a later one has begun."""
+    began = AlertEvent.objects.filter(alert=event.alert_id, kind__in=BEGINS, pk__lte=event.pk).count()
+    return f"rackrent-{site_name()}-{event.alert_id}-{max(0, began - 1)}"
 
 
 def data_of(alert: Alert, event: AlertEvent, now: datetime) -> dict[str, Any]:

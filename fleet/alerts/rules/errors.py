@@ -29,7 +29,11 @@ def xids(snapshot: Snapshot, limits: Limits, now: datetime) -> Iterator[Finding]
 
 def _xid(machine: Machine, gpu: Gpu | None, happened: Happened, *, keeps: bool) -> Finding:
     xid = xid_of(happened.code)
-    values = {"code": happened.code, "times": happened.count, "at": happened.last_at.isoformat()}
+    values = {
+        "code": happened.newest if happened.code is None else happened.code,
+        "times": happened.count,
+        "at": happened.last_at.isoformat(),
+    }
     code = happened.code if happened.code is not None else "?"
     if gpu is None:
         detail = f"xid:{code}"

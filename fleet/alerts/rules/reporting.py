@@ -175,6 +175,11 @@ def _unread(account: Account, *, cause: str) -> Finding:
     )
 
 
+def _believed(machine: Machine, since: datetime | None, now: datetime) -> datetime | None:
+    """What a machine says of when something began, where it can be so."""
+    return since if since is not None and machine.first_seen_at <= since <= now else None
+
+
 def driver(snapshot: Snapshot, _limits: Limits, now: datetime) -> Iterator[Finding]:
     """NVML as the heartbeats tell of it. A machine that is silent too says nothing of its driver."""
     for machine in snapshot.machines:
@@ -188,7 +193,7 @@ def driver(snapshot: Snapshot, _limits: Limits, now: datetime) -> Iterator[Findi
             "driver_hung",
             "gpu.driver",
             URGENT if hung else WARNING,
-            since=agent.nvml_since,
+            since=_believed(machine, agent.nvml_since, now),
             keeps=quiet,
             values={"state": agent.nvml_state, "detail": agent.nvml_detail},
         )

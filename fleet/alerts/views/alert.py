@@ -23,7 +23,7 @@ def alert(request: TeamRequest, pk: int) -> HttpResponse:
     entries = AuditEntry.objects.filter(team=request.team, target_type="Alert", target_id=str(pk)).order_by("-pk")
     context = {
         "nav": "alerts",
-        "line": load_lines([found], now=timezone.now())[0],
+        "line": load_lines([found], now=timezone.now(), reader=request.user)[0],
         "history": history_of(found),
         "audit": [line_of(entry) for entry in entries.select_related("actor")[:AUDIT_SHOWN]],
         **acting(request),

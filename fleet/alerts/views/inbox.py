@@ -38,7 +38,7 @@ def draw_inbox(request: TeamRequest, wanted: Wanted, *, now: datetime, say: str 
 
 def _list(request: TeamRequest, wanted: Wanted, now: datetime) -> Context:
     tally = tally_of(request)
-    inbox = load_inbox(team=request.team, wanted=wanted, now=now)
+    inbox = load_inbox(team=request.team, wanted=wanted, now=now, reader=request.user)
     closed = closed_lately(request.team, now)
     rows = tally.snoozed if wanted.which is Which.SNOOZED else tally.awake
     counts = severity_counts(rows) if wanted.which is not Which.CLOSED else [(each, None) for each in Severity]

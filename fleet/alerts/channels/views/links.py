@@ -36,16 +36,18 @@ def alert_link(request: HttpRequest, token: str) -> HttpResponse:
         linked = follow(token)
     except LinkError as error:
         return _private(render(request, "alerts/channels/link_over.html", {"why": error.code}, status=410))
-    done = None
+    done, action = None, ""
     if request.method == "POST":
         action = request.POST.get("action", "")
         if action not in ACTS:
             return _draw(request, linked, status=422)
         done = act_by_link(linked=linked, action=action, ip_address=client_ip(request), now=timezone.now())
-    return _draw(request, linked, done=done)
+    return _draw(request, linked, done=done, action=action)
 
 
-def _draw(request: HttpRequest, linked: Linked, *, done: bool | None = None, status: int = 200) -> HttpResponse:
+def _draw(
+    request: HttpRequest, linked: Linked, *, done: bool | None = None, action: str = "", status: int = 200
+) -> HttpResponse:
     alert = linked.alert
     context = {
         "alert": alert,
@@ -54,6 +56,7 @@ def _draw(request: HttpRequest, linked: Linked, *, done: bool | None = None, sta
         "over": linked.is_over,
         "acts": [] if linked.is_over else [(name, label, name in linked.used) for name, label in ACTS.items()],
         "done": done,
+        "snoozed": action.startswith("snooze"),
     }
     return _private(render(request, "alerts/channels/link.html", context, status=status))
 
