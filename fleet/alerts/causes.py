@@ -143,6 +143,15 @@ for _cause in (
         ),
     ),
     Cause(
+        "account.list_lost",
+        _("has a list that is suddenly empty, or nearly"),
+        _(
+            "Look at the permissions of its key, at its project and its regions: a key that lost a right sees an empty list. "
+            "Its machines count as there, and may be billed, until they are listed again or somebody says on Cleanup that they are gone."
+        ),
+        quietable=False,
+    ),
+    Cause(
         "machine.price",
         _("costs something else now"),
         _("Compare the price at the provider, and whether the machine is still worth it."),

@@ -41,6 +41,7 @@ RULE_WORDS: Mapping[str, RuleWords] = {
     "agent_backlog": RuleWords(_("Readings wait"), _("Readings wait on the machine and do not arrive.")),
     "price_changed": RuleWords(_("Price changed"), _("A machine costs something else than at the listing before.")),
     "unmanaged": RuleWords(_("Unregistered machines"), _("An account lists machines that nobody registered.")),
+    "list_lost": RuleWords(_("List suddenly empty"), _("The list of an account leaves out most of its machines at once.")),
     "lease_ending": RuleWords(_("Lease ends"), _("A lease comes to its end.")),
     "stop_unconfirmed": RuleWords(_("Stop not confirmed"), _("A machine was told to stop or to end, and no reading of its provider shows it.")),
     "operation_unconfirmed": RuleWords(_("Act not confirmed"), _("A launch, start, restart or image was asked for, and no reading of the provider shows it.")),

@@ -91,7 +91,10 @@ class PriceChange(Struct, frozen=True, gc=False):
 
 
 class Machine(Struct, frozen=True, gc=False):
-    """A machine that is rented. `powered`: False where the provider shows it off, None where nobody knows."""
+    """A machine that is rented. `powered`: False where the provider shows it off, None where nobody knows.
+
+    `doubted_since`: the account's list leaves it out, and nobody believes the list.
+    """
 
     pk: int
     name: str
@@ -106,6 +109,7 @@ class Machine(Struct, frozen=True, gc=False):
     gpu_count: int | None
     price_per_hour: Decimal | None
     currency: str
+    doubted_since: datetime | None = None
     scrape_seconds: int = 0
     agent: Agent | None = None
     host: Host | None = None

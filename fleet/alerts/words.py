@@ -274,6 +274,7 @@ _WORDS: Mapping[str, Callable[[Values], str]] = {
     "agent_backlog": lambda values: _("readings wait since %(at)s") % {"at": _moment(values["oldest_at"])},
     "price_changed": _price,
     "unmanaged": lambda values: _("nobody registered %(machine)s") % values,
+    "list_lost": lambda values: _("%(missing)d of %(known)d machines are not in the list any more") % values,
     "lease_ending": lambda values: _("its lease ends on %(at)s") % {"at": _moment(values["ends_at"])},
     "stop_unconfirmed": _asked,
     "operation_unconfirmed": _asked,

@@ -67,8 +67,11 @@ def update_account(
     kept = {**secrets_of(locked), **secret_part(kind, values)}
     adapter_class(kind)(filled(kind, {**values, **kept}))
     replaced = kept != secrets_of(locked)
+    options = open_part(kind, values)
+    if replaced or options != locked.options:
+        locked.keyed_at = timezone.now()
     locked.name, locked.monitor_only, locked.poll_interval_seconds = name, monitor_only, poll_interval_seconds
-    locked.options = open_part(kind, values)
+    locked.options = options
     if replaced:
         locked.credentials = seal(kept)
     locked.next_poll_at = timezone.now()

@@ -26,6 +26,7 @@ class Reading(StrEnum):
     FAILING = "failing"
     WAITING = "waiting"
     LATE = "late"
+    DOUBTED = "doubted"
     ARRIVES = "arrives"
 
 
@@ -36,6 +37,7 @@ WORDS: Mapping[Reading, str | Promise] = {
     Reading.FAILING: _("reading fails"),
     Reading.WAITING: _("not read yet"),
     Reading.LATE: _("readings are late"),
+    Reading.DOUBTED: _("the list is suddenly empty, or most of it is missing"),
     Reading.ARRIVES: _("readings arrive"),
 }
 
@@ -51,7 +53,13 @@ REMEDIES: Mapping[str, str | Promise] = {
     "unavailable": _("Nothing to do: it tries again by itself, less and less often."),
     "not_found": _("Look whether the account still exists at the provider."),
 }
+LATE_REMEDY = _("Is the worker running?")
+DOUBTED_REMEDY = _(
+    "Look at the permissions of the key, at its project and its regions. Until its machines are listed again, or "
+    "somebody says on Cleanup that they are gone, they count as there."
+)
 OTHER_REMEDY = _("Verify the account; if it stays, look into the log of the worker.")
+OWN_REMEDIES: Mapping[Reading, str | Promise] = {Reading.LATE: LATE_REMEDY, Reading.DOUBTED: DOUBTED_REMEDY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +71,13 @@ class Health:
 
     @property
     def is_bad(self) -> bool:
-        return self.reading in {Reading.FAILING, Reading.LATE}
+        return self.reading in {Reading.FAILING, Reading.LATE, Reading.DOUBTED}
 
 
 def health_of(account: ProviderAccount, *, now: datetime) -> Health:
     reading = reading_of(account, now=now)
     if reading is not Reading.FAILING:
-        return Health(reading, str(WORDS[reading]))
+        return Health(reading, str(WORDS[reading]), str(OWN_REMEDIES.get(reading, "")))
     detail = in_readers_language(account.error_detail) or account.error_kind
     return Health(reading, str(WORDS[reading]), remedy_for(account.error_kind), detail)
 
@@ -83,10 +91,14 @@ def reading_of(account: ProviderAccount, *, now: datetime) -> Reading:
         return Reading.PAUSED
     if account.failures:
         return Reading.FAILING
-    if account.listed_at is None:
-        return Reading.WAITING
-    late = now - account.listed_at > LATE_AFTER * timedelta(seconds=account.poll_interval_seconds)
-    return Reading.LATE if late else Reading.ARRIVES
+    return Reading.WAITING if account.listed_at is None else age_of(account, account.listed_at, now=now)
+
+
+def age_of(account: ProviderAccount, listed_at: datetime, *, now: datetime) -> Reading:
+    late = now - listed_at > LATE_AFTER * timedelta(seconds=account.poll_interval_seconds)
+    if late:
+        return Reading.LATE
+    return Reading.DOUBTED if account.doubted_since else Reading.ARRIVES
 
 
 def remedy_for(error_kind: str) -> str:

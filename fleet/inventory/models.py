@@ -45,6 +45,11 @@ class ProviderAccount(models.Model):
     error_kind = models.CharField(max_length=40, blank=True)
     error_detail = models.CharField(max_length=500, blank=True)
     failed_at = models.DateTimeField(null=True)
+    doubted_since = models.DateTimeField(
+        null=True, help_text="Lists leave out machines that are most likely still there."
+    )
+    # What was last seen with another key, the present one cannot deny.
+    keyed_at = models.DateTimeField(null=True, help_text="When the key or another field was last changed.")
     # The last check of the credentials: [{"name", "result": "ok" | "warn" | "no", …}], see checks.py.
     check_started_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
@@ -144,6 +149,9 @@ class Instance(models.Model):
         help_text="When it was last read by itself, to prove an operation. A listing from before says nothing newer.",
     )
     missed_listings = models.PositiveSmallIntegerField(default=0)
+    doubted_since = models.DateTimeField(
+        null=True, help_text="A list left it out together with most others: see missing.py."
+    )
     gone_at = models.DateTimeField(null=True, db_index=True)
 
     class Meta:

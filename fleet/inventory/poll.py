@@ -11,6 +11,7 @@ again before anything is written, so a poll that outlived its claim writes nothi
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,6 +19,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from fleet.inventory.adapters import can, open_adapter
+from fleet.inventory.doubt import ask_for_doubted
 from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import read_listing
 from fleet.inventory.models import ProviderAccount
@@ -85,6 +87,7 @@ def poll_account(*, account: ProviderAccount, now: datetime) -> PollOutcome:
     """Reads the account and writes what it found, under the claim that `account` was loaded with. `now` is when it began."""
     if not can(account, Capability.LIST):
         return PollOutcome(error=Invalid("This provider has no list to read."))
+    deadline = time.monotonic() + settings.POLL_TIMEOUT_SECONDS
     try:
         adapter = open_adapter(account)
         listing = read_listing(adapter, timeout_seconds=settings.POLL_TIMEOUT_SECONDS)
@@ -95,6 +98,7 @@ def poll_account(*, account: ProviderAccount, now: datetime) -> PollOutcome:
         return failed(account, provider_error, now=now)
     meters.count("provider_polls", provider=account.kind, result="overtaken" if changes is None else "ok")
     if changes is not None:
+        ask_for_doubted(account=account, adapter=adapter, deadline=deadline)
         finish(account, now=now)
     return PollOutcome(changes=changes)
 

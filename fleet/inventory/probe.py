@@ -36,7 +36,7 @@ def apply_reading(
 
 
 @transaction.atomic
-def apply_absence(*, instance: Instance, now: datetime) -> Instance | None:
+def apply_absence(*, instance: Instance, now: datetime, reason: str = UNLISTED) -> Instance | None:
     """Complete readings, several in a row, did not name it: it is gone. None as in apply_reading."""
     locked = locked_instance(instance)
     if locked is None or is_older(locked, now):
@@ -44,7 +44,8 @@ def apply_absence(*, instance: Instance, now: datetime) -> Instance | None:
     if locked.gone_at is None:
         changes, before = Changes(), snapshot(locked)
         locked.state, locked.billing = InstanceState.TERMINATED, Billing.NONE
-        locked.state_reason, locked.state_since, locked.gone_at = UNLISTED, now, now
+        locked.state_reason, locked.state_since, locked.gone_at = reason, now, now
+        locked.doubted_since = None
         changes.gone.append(locked)
         changes.note(locked, before)
         changes.observations.append(observation_of(locked, now=now, unchanged_until=locked.last_seen_at, listed=False))

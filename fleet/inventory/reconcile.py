@@ -11,14 +11,15 @@ from django.db import transaction
 from django.db.models import Q
 
 from fleet.inventory.listing import LISTED, Listing, fields_of, image_text, key_of
+from fleet.inventory.missing import settle_account, sort_missing
 from fleet.inventory.models import Image, Instance, Observation, ProviderAccount
 from fleet.inventory.observe import OBSERVED, observation_of
-from fleet.inventory.words import UNLISTED
+from fleet.inventory.words import DOUBTED, UNLISTED
 from fleet.providers.base import Billing, InstanceState, ProviderInstance
 from fleet.teams.audit import Actor, record
 
 BATCH = 500
-WRITTEN = (*LISTED, "state_since", "rule_version", "image", "gone_at", "missed_listings")
+WRITTEN = (*LISTED, "state_since", "rule_version", "image", "gone_at", "missed_listings", "doubted_since")
 POLLER = Actor.system("poll")
 
 
@@ -60,11 +61,16 @@ def apply_listing(*, account: ProviderAccount, listing: Listing, rule_version: i
         elif not is_overtaken(instance, now):
             compare(changes, instance, values, now)
     listed = {key_of(machine) for machine in listing.machines}
-    for key, instance in known.items():
-        # What a launch named and no listing has shown yet is late, not missing.
-        if key not in listed and not (instance.gone_at or instance.is_unseen or is_overtaken(instance, now)):
-            miss(changes, instance, now)
+    # What a launch named and no listing has shown yet is late, not missing.
+    there = {key: row for key, row in known.items() if not (row.gone_at or row.is_unseen or is_overtaken(row, now))}
+    absent = [row for key, row in there.items() if key not in listed]
+    missing = sort_missing(account, absent, listed=len(listed), still_there=len(there) - len(absent))
+    for instance in missing.expected:
+        miss(changes, instance, now)
+    for instance in missing.doubted:
+        doubt(changes, instance, now)
     write(changes, account=account, known=[known[key] for key in listed if key in known], now=now)
+    settle_account(account)
     return changes
 
 
@@ -107,7 +113,7 @@ def compare(changes: Changes, instance: Instance, values: dict[str, object], now
     if terminated and instance.gone_at is None:
         changes.gone.append(instance)
     instance.gone_at = (instance.gone_at or now) if terminated else None
-    instance.missed_listings = 0
+    instance.missed_listings, instance.doubted_since = 0, None
     changes.note(instance, before)
     if was_missing or seen_of(instance) != observed:
         changes.observations.append(observation_of(instance, now=now, unchanged_until=instance.last_seen_at))
@@ -129,6 +135,22 @@ def miss(changes: Changes, instance: Instance, now: datetime) -> None:
         changes.gone.append(instance)
     changes.note(instance, before)
     if gone or instance.missed_listings == 1:
+        changes.observations.append(
+            observation_of(instance, now=now, unchanged_until=instance.last_seen_at, listed=False)
+        )
+
+
+def doubt(changes: Changes, instance: Instance, now: datetime) -> None:
+    """A list that nobody believes did not name it: it counts as there, and after a while nobody says what it is doing or costs."""
+    before = snapshot(instance)
+    instance.doubted_since = instance.doubted_since or now
+    instance.missed_listings = min(instance.missed_listings + 1, settings.LISTINGS_UNTIL_GONE)
+    unsure = instance.missed_listings >= settings.LISTINGS_UNTIL_GONE and instance.state_reason != DOUBTED
+    if unsure:
+        instance.state, instance.billing = InstanceState.UNKNOWN, Billing.UNKNOWN
+        instance.state_reason, instance.state_since = DOUBTED, now
+    changes.note(instance, before)
+    if unsure or not before["missed_listings"]:
         changes.observations.append(
             observation_of(instance, now=now, unchanged_until=instance.last_seen_at, listed=False)
         )

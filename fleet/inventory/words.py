@@ -47,9 +47,12 @@ TENANCIES: Words = {
 }
 # Reasons that we give ourselves; everything else in state_reason is the provider's own text.
 UNLISTED, DISCONNECTED = "rackrent:unlisted", "rackrent:disconnected"
+DOUBTED, DECLARED_GONE = "rackrent:doubted", "rackrent:declared_gone"
 OUR_REASONS: Mapping[str, str | Promise] = {
     UNLISTED: _("no longer in the provider's list"),
     DISCONNECTED: _("its account was disconnected"),
+    DOUBTED: _("left out of the provider's list together with most others: nobody can say what it is doing"),
+    DECLARED_GONE: _("a person said that it is gone"),
 }
 
 

@@ -55,6 +55,7 @@ ACTIONS: Words = {
     "hold.place": _("Machine held"),
     "hold.release": _("Hold released"),
     "instance.add": _("Machine added"),
+    "instance.declare_gone": _("Machine said to be gone"),
     "instance.register": _("Machine registered"),
     "instance.retire": _("Machine given back"),
     "instance.update": _("Machine changed"),

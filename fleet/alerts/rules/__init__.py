@@ -5,10 +5,22 @@
 
 from __future__ import annotations
 
-from fleet.alerts.rules import agents, errors, fullness, gpus, operations, own, providers, reporting, throttling, work
+from fleet.alerts.rules import (
+    agents,
+    errors,
+    fullness,
+    gpus,
+    lists,
+    operations,
+    own,
+    providers,
+    reporting,
+    throttling,
+    work,
+)
 from fleet.alerts.rules.base import RuleKind
 
-_MODULES = (reporting, gpus, errors, throttling, fullness, work, agents, providers, operations, own)
+_MODULES = (reporting, gpus, errors, throttling, fullness, work, agents, providers, lists, operations, own)
 _RULES: dict[str, RuleKind] = {rule.kind: rule for module in _MODULES for rule in module.RULES}
 
 

@@ -29,6 +29,7 @@ ACCOUNT_EXAMPLE = {
     "failed_at": None,
     "error_kind": "",
     "error_detail": "",
+    "doubted_since": None,
     "created_at": "2026-11-01T09:00:00Z",
     "disconnected_at": None,
 }

@@ -181,6 +181,15 @@ def test_an_account(account, expected):
     assert said("poll_failing", snapshot(accounts=(account,))) == expected
 
 
+def test_a_list_that_leaves_out_most_machines_is_one_alert_with_all_their_money():
+    lost = [replace(MACHINE, pk=pk, doubted_since=NOON - timedelta(minutes=pk)) for pk in (1, 2, 3)]
+    (finding,) = found("list_lost", snapshot(*lost, MACHINE))
+    assert finding.key == ("account.list_lost", "account:3")
+    assert (finding.severity, finding.since, finding.price_per_hour) == ("warning", NOON - timedelta(minutes=3), 9)
+    assert finding.values == {"missing": 3, "known": 4}
+    assert found("list_lost", MACHINE) == []
+
+
 def test_many_unregistered_machines_are_one_alert_of_their_account():
     machines = [replace(MACHINE, pk=pk, managed=False) for pk in range(20, 25)]
     assert {finding.key for finding in found("unmanaged", snapshot(*machines))} == {("machine.unmanaged", "account:3")}

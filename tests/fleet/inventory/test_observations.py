@@ -57,10 +57,11 @@ def test_a_changed_price_is_a_row_and_so_is_a_price_that_became_unknown(lab, pro
 
 
 def test_missing_is_seen_once_and_gone_once(lab, provider, listed):
-    poll(lab, provider, listed("i-1"))
+    poll(lab, provider, listed("i-1"), listed("i-2"))
     for after in range(1, 6):
-        poll(lab, provider, after=after)
-    assert [(row.listed, row.state, row.billing, row.seen_at) for row in rows()] == [
+        poll(lab, provider, listed("i-2"), after=after)
+    of_it = [row for row in rows() if row.instance.external_id == "i-1"]
+    assert [(row.listed, row.state, row.billing, row.seen_at) for row in of_it] == [
         (True, "running", "full", NOON),
         (False, "running", "full", NOON + MINUTE),
         (False, "terminated", "none", NOON + 3 * MINUTE),

@@ -90,9 +90,9 @@ def test_missing_from_three_complete_listings_is_gone(poll, listed):
 
 def test_how_many_listings_is_a_setting(poll, listed, settings):
     settings.LISTINGS_UNTIL_GONE = 1
-    poll(listed("i-1"))
-    poll(after=1)
-    assert Instance.objects.get().gone_at == NOON + MINUTE
+    poll(listed("i-1"), listed("i-2"))
+    poll(listed("i-2"), after=1)
+    assert Instance.objects.get(external_id="i-1").gone_at == NOON + MINUTE
 
 
 def test_a_failed_listing_counts_for_nothing(poll, listed, provider):

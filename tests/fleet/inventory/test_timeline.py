@@ -41,15 +41,16 @@ def texts(team, source=observed, instance=None):
 
 
 def test_a_machines_life_reads_as_sentences(poll, listed, acme, lab):
-    poll(listed("i-1", rate="2.50"))
-    poll(listed("i-1", rate="2.75"), after=1)
+    other = listed("i-2")
+    poll(other, listed("i-1", rate="2.50"))
+    poll(other, listed("i-1", rate="2.75"), after=1)
     stopped = {"state": InstanceState.STOPPED, "raw_state": "exited", "billing": Billing.STORAGE, "rate": "2.75"}
-    poll(listed("i-1", **stopped), after=2)
-    poll(after=3)
-    poll(listed("i-1", **stopped), after=4)
+    poll(other, listed("i-1", **stopped), after=2)
+    poll(other, after=3)
+    poll(other, listed("i-1", **stopped), after=4)
     for after in (5, 6, 7):
-        poll(after=after)
-    machine = lab.instances.get()
+        poll(other, after=after)
+    machine = lab.instances.get(external_id="i-1")
     assert texts(acme, instance=machine) == [
         ("First seen: running", "$2.50 an hour", ""),
         ("Price changed", "$2.50 an hour, now $2.75 an hour", ""),
