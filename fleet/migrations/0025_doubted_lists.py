@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0023_alert_escalation'),
+        ('fleet', '0024_eased_signals'),
     ]
 
     operations = [
