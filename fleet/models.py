@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleet.alerts.channels.models import *  # noqa: F403
 from fleet.alerts.models import *  # noqa: F403
+from fleet.inventory.environments.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
 from fleet.inventory.offers.models import *  # noqa: F403
 from fleet.inventory.operations.models import *  # noqa: F403

@@ -38,6 +38,8 @@ MAX_SSH = 8
 MAX_EXTRA_CHARS = 4_000
 MAX_INTEGER = 2**31 - 1
 MAX_PRICE = Decimal(1_000_000)
+MAX_SIZE_GB = Decimal(1_000_000)
+SIZE_STEP = Decimal("0.001")
 PRICE_STEP = Decimal("0.000001")
 T = TypeVar("T")
 
@@ -189,6 +191,13 @@ def text(model: type[models.Model], field: str, value: str) -> str:
 
 def image_text(field: str, value: str) -> str:
     return text(Image, field, value)
+
+
+def size(gigabytes: Decimal | None) -> Decimal | None:
+    """None for what no image can have."""
+    if gigabytes is None or not gigabytes.is_finite() or not 0 <= gigabytes < MAX_SIZE_GB:
+        return None
+    return gigabytes.quantize(SIZE_STEP, ROUND_HALF_UP)
 
 
 def count(value: int | None) -> int | None:

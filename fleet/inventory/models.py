@@ -77,6 +77,7 @@ class Image(models.Model):
     name = models.CharField(max_length=300)
     region = models.CharField(max_length=80, blank=True)
     owned = models.BooleanField(default=True, help_text="False: somebody else's, seen because a machine uses it.")
+    size_gb = models.DecimalField(max_digits=12, decimal_places=3, null=True, help_text="NULL: not told.")
     created_at = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(default=timezone.now)

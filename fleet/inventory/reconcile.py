@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from fleet.inventory.listing import LISTED, Listing, fields_of, image_text, key_of
+from fleet.inventory.listing import LISTED, Listing, fields_of, image_text, key_of, size
 from fleet.inventory.missing import settle_account, sort_missing
 from fleet.inventory.models import Image, Instance, Observation, ProviderAccount
 from fleet.inventory.observe import OBSERVED, observation_of
@@ -193,7 +193,7 @@ def record_images(*, account: ProviderAccount, listing: Listing, now: datetime) 
     updated = [merge_image(rows[key], row) for key, row in fresh.items() if key in rows]
     Image.objects.bulk_create(created, batch_size=BATCH)
     Image.objects.bulk_update(
-        updated, ["name", "region", "owned", "created_at", "last_seen_at", "gone_at"], batch_size=BATCH
+        updated, ["name", "region", "owned", "size_gb", "created_at", "last_seen_at", "gone_at"], batch_size=BATCH
     )
     # A machine may outlive its image, so a deleted one stays on record.
     if listing.images is not None:
@@ -207,6 +207,7 @@ def own_images(listing: Listing, now: datetime) -> list[Image]:
             external_id=image_text("external_id", image.external_id),
             name=image_text("name", image.name or image.external_id),
             region=image_text("region", image.region),
+            size_gb=size(image.size_gb),
             created_at=image.created_at,
             first_seen_at=now,
             last_seen_at=now,
@@ -233,5 +234,6 @@ def used_images(machines: Iterable[ProviderInstance], now: datetime) -> list[Ima
 def merge_image(row: Image, fresh: Image) -> Image:
     row.name, row.region, row.owned = fresh.name, fresh.region, fresh.owned
     row.created_at = fresh.created_at or row.created_at
+    row.size_gb = row.size_gb if fresh.size_gb is None else fresh.size_gb
     row.last_seen_at, row.gone_at = fresh.last_seen_at, None
     return row

@@ -52,6 +52,9 @@ ACTIONS: Words = {
     "channel.update": _("Channel changed"),
     "enrolment_token.create": _("Enrolment token made"),
     "enrolment_token.revoke": _("Enrolment token revoked"),
+    "environment.create": _("Template of an environment made"),
+    "environment.remove": _("Environment removed"),
+    "environment.update": _("Environment or runbook changed"),
     "hold.place": _("Machine held"),
     "hold.release": _("Hold released"),
     "instance.add": _("Machine added"),
@@ -109,6 +112,7 @@ FIELDS: Words = {
     "about": _("about"),
     "after_minutes": _("after so many minutes"),
     "causes": _("causes"),
+    "commands": _("launch commands"),
     "conflict": _("conflict"),
     "currency": _("currency"),
     "digest": _("how often"),
@@ -137,17 +141,21 @@ FIELDS: Words = {
     "max_uses": _("machines it lets in"),
     "monitor_only": _("only watched"),
     "name": _("name"),
+    "notes": _("notes"),
     "options": _("options"),
     "override_reason": _("why no hold counted"),
     "only_escalated": _("only what is escalated"),
     "owner": _("owner"),
     "person": pgettext_lazy("audit", "person"),
+    "pitfalls": _("pitfalls"),
     "poll_interval_seconds": _("read every"),
     "prefix": _("token begins with"),
     "price_per_hour": _("price per hour"),
+    "price_per_month": _("price per month"),
     "project": _("project"),
     "quiet_hours": _("quiet hours"),
     "reason": _("reason"),
+    "reference": _("container image"),
     "region": _("place"),
     "role": _("role"),
     "scope": _("may"),
@@ -161,6 +169,7 @@ FIELDS: Words = {
     "thresholds": _("thresholds"),
     "time_zone": _("time zone"),
     "token_changed": _("new token"),
+    "typed": _("typed versions"),
     "until": _("until"),
     "urgent_breaks_quiet": _("urgent alerts break the quiet"),
     "url": _("address"),
@@ -180,6 +189,7 @@ TARGETS: Words = {
     "Channel": _("channel"),
     "EscalationPolicy": _("escalation of alerts"),
     "EnrolmentToken": _("enrolment token"),
+    "Environment": _("environment"),
     "Instance": _("machine"),
     "Invitation": _("invitation"),
     "MaintenanceWindow": _("maintenance window"),
@@ -193,7 +203,7 @@ TARGETS: Words = {
 # Words for the values of a field. Packages above this one add theirs where they register.
 VALUES: dict[str, Words] = {"role": dict(Role.choices), "scope": dict(Scope.choices)}
 MOMENTS = frozenset({"until", "expires_at", "starts_at"})
-PRICES = frozenset({"price_per_hour", "storage_price_per_hour"})
+PRICES = frozenset({"price_per_hour", "price_per_month", "storage_price_per_hour"})
 SECONDS = frozenset({"for_seconds", "interval_seconds", "poll_interval_seconds"})
 
 

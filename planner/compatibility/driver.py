@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from planner.catalogue.software import driver_text, pair_text
+from packaging.version import Version
+
+from planner.catalogue.software import Pair, Software, driver_text, pair_text
 from planner.compatibility.stacks import Case, Finding
 from planner.reasons import Reason, reason
 
@@ -24,27 +27,25 @@ def check_gpu(case: Case) -> Iterator[Finding]:
 
 def check_driver(case: Case) -> Iterator[Finding]:
     """Full, another minor of the same CUDA major, or refused."""
-    wheel = case.wheel
-    if wheel is None:
+    if case.wheel is None:
         return
-    values = {"driver": case.machine.driver, "cuda": pair_text(wheel.cuda), "floor": driver_text(wheel.floor)}
-    needed = case.tables.toolkit_driver(wheel.cuda)
-    if case.driver < wheel.floor:
-        yield Finding(
-            "driver",
-            "refused",
-            Reason("compatibility.driver_below_floor", values),
-            symptom="driver-too-old-torch",
-            fix=_driver_fix(case),
-        )
-    elif needed and case.driver >= needed:
-        yield Finding("driver", "full", Reason("compatibility.driver_full", values))
-    else:
-        yield Finding(
-            "driver",
-            "minor",
-            Reason("compatibility.driver_minor", {**values, "needed": driver_text(needed) if needed else "?"}),
-        )
+    found = driver_finding(case.tables, case.machine.driver, case.driver, case.wheel.cuda, case.wheel.floor)
+    refused = found.level == "refused"
+    yield replace(found, symptom="driver-too-old-torch", fix=_driver_fix(case)) if refused else found
+
+
+def driver_finding(tables: Software, driver: str, version: Version, cuda: Pair, floor: Version) -> Finding:
+    """A driver (as it is written, and parsed) against a CUDA release that needs at least `floor`."""
+    values = {"driver": driver, "cuda": pair_text(cuda), "floor": driver_text(floor)}
+    needed = tables.toolkit_driver(cuda)
+    if version < floor:
+        fix = reason("compatibility.fix.newer_driver", driver=driver_text(floor))
+        found = Reason("compatibility.driver_below_floor", values)
+        return Finding("driver", "refused", found, symptom="driver-insufficient", fix=fix)
+    if needed and version >= needed:
+        return Finding("driver", "full", Reason("compatibility.driver_full", values))
+    values["needed"] = driver_text(needed) if needed else "?"
+    return Finding("driver", "minor", Reason("compatibility.driver_minor", values))
 
 
 def _driver_fix(case: Case) -> Reason:

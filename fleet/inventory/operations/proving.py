@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from fleet.inventory.environments.carry import carry_environment
 from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.calls import keeps_token, machine_ref
@@ -119,6 +120,8 @@ def prove(operation: Operation, judgement: Judgement, reading: Reading) -> None:
     if change(operation, **values, **seen(reading), **NO_ERROR, claimed_until=None):
         note(operation, "proved", at=now)
         audit(operation, "proved", new={"proof": judgement.word})
+        if operation.instance and reading.image:
+            carry_environment(machine=operation.instance, image=reading.image, since=operation.requested_at)
 
 
 def give_word(operation: Operation, judgement: Judgement, reading: Reading) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from fleet.inventory.environments.carry import carried_along
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.operations.journal import audit, note
 from fleet.inventory.operations.models import Operation, OperationKind
@@ -39,7 +40,10 @@ def request_launch(
     idempotency_key: str = "",
     now: datetime | None = None,
 ) -> Operation:
-    """Rents a machine. `offer`: what it was chosen from, JSON-ready; its `price_per_hour` and `currency` are what the wait may cost."""
+    """Rents a machine. `offer`: what it was chosen from, JSON-ready; its `price_per_hour` and `currency` are what the wait may cost.
+
+    `environment`: what lies on its image, by default what is known of it.
+    """
     refuse_account(account, OperationKind.LAUNCH)
     price = _offered(offer, account.currency)
     operation = Operation(
@@ -47,7 +51,11 @@ def request_launch(
         account=account,
         kind=OperationKind.LAUNCH,
         project=project,
-        spec={"create": asdict(spec), "offer": dict(offer), "environment": environment},
+        spec={
+            "create": asdict(spec),
+            "offer": dict(offer),
+            "environment": environment or carried_along(account, spec.image_id),
+        },
         price_per_hour=price.amount if price else None,
         currency=price.currency if price else account.currency,
         state_before="",

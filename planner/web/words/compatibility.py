@@ -83,6 +83,17 @@ COMPATIBILITY: Mapping[str, str | Promise] = {
     "compatibility.fabric_manager": _(
         "The GPUs are joined by NVSwitch, but the fabric manager does not run: CUDA does not start."
     ),
+    "fit.unreadable": _("“%(text)s” is no version of %(what)s: it is not checked."),
+    "fit.no_driver": _("The driver of the machine is not known."),
+    "fit.no_gpu": _("This GPU is not in the tables."),
+    "fit.no_torch": _("No version of torch is known: nothing says which GPUs it has kernels for."),
+    "fit.own_build": _("torch %(torch)s is in no table: nothing says which GPUs it has kernels for."),
+    "fit.cpu_build": _("torch %(torch)s is built without CUDA: it uses no GPU."),
+    "fit.fix.cuda_build": _("Install a build of torch for CUDA."),
+    "fit.driver_floor": _("Drivers older than %(floor)s cannot run its CUDA %(cuda)s at all."),
+    "fit.driver_ptx": _(
+        "Drivers from %(floor)s to below %(needed)s run its CUDA %(cuda)s, but do not compile PTX for it: a package without compiled code for the GPU stops."
+    ),
     "compatibility.fix.newer_driver": _(
         "Take a machine with driver %(driver)s or newer; inside a container it cannot be changed."
     ),
