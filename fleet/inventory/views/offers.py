@@ -54,7 +54,8 @@ def offers_compare(request: TeamRequest) -> HttpResponse:
         lines.sort(key=lambda line: (-line.score, line.offer.pk))
         context |= {"lines": lines, "rows": compared(lines)}
     if len(context.get("lines", ())) < FEWEST_COMPARED:
-        return render(request, "inventory/offers_compare.html", {**context, "lines": []}, status=422)
+        status = 422 if request.GET.getlist("id") else 200
+        return render(request, "inventory/offers_compare.html", {**context, "lines": []}, status=status)
     return render(request, "inventory/offers_compare.html", context)
 
 

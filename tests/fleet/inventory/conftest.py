@@ -23,6 +23,7 @@ from fleet.providers.base import (
     ProviderImage,
     ProviderInstance,
     Ref,
+    StopSemantics,
 )
 from fleet.providers.errors import InvalidOption
 from fleet.teams.audit import Actor
@@ -43,6 +44,7 @@ class Scripted:
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()
+    semantics: ClassVar[StopSemantics] = StopSemantics(can_stop=False)
     machines: ClassVar[list[ProviderInstance]] = []
     own_images: ClassVar[list[ProviderImage]] = []
     error: ClassVar[Exception | None] = None

@@ -57,3 +57,9 @@ def test_without_a_page_for_it_there_is_no_way(live, monkeypatch):
 
     monkeypatch.setattr(launch, "reverse", nowhere)
     assert launch.launch_url(live) is None
+
+
+def test_the_page_leads_operators_there_and_nobody_else(live, bob, vera, as_user):
+    link = f'href="/t/acme/launch/?offer={live.pk}"'
+    assert link in as_user(bob).get("/t/acme/offers/").text
+    assert link not in as_user(vera).get("/t/acme/offers/").text
