@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -11,6 +12,8 @@ from django.utils.translation import pgettext, pgettext_lazy
 from fleet.formats import money_text
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.words import Consequences
+from fleet.inventory.words import BILLINGS, STATES
+from fleet.providers.base import ImageState
 
 Text = str | Promise
 VERBS: Mapping[str, Text] = {
@@ -33,6 +36,23 @@ ABOUT: Mapping[str, Text] = {
         "act", "An image of its disks is made, from which machines can start. The provider may charge for keeping it."
     ),
 }
+
+# Of what is being saved; of machines there are the words of the inventory.
+IMAGE_STATES: Mapping[str, Text] = {
+    ImageState.READY: pgettext_lazy("image", "ready"),
+    ImageState.PENDING: pgettext_lazy("image", "being made"),
+    ImageState.FAILED: pgettext_lazy("image", "failed"),
+    ImageState.UNKNOWN: pgettext_lazy("image", "unknown"),
+}
+
+
+def seen_words(kind: str, state: str, billing: str = "") -> str:
+    """What a reading showed of the machine, or of the image that is being saved; a word that is none of ours as it is."""
+    known: Mapping[Any, Text] = IMAGE_STATES if kind == OperationKind.SAVE_IMAGE else STATES
+    said = {"state": known.get(state, state), "billing": BILLINGS.get(billing, billing)}  # type: ignore[call-overload]
+    return (
+        _("the provider shows %(state)s, %(billing)s") % said if billing else _("the provider shows %(state)s") % said
+    )
 
 
 def verb(kind: str) -> str:

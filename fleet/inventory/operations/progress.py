@@ -13,11 +13,9 @@ from django.utils.translation import pgettext
 
 from fleet.formats import duration_text, money_text
 from fleet.inventory.failures import in_readers_language
-from fleet.inventory.operations.act_words import verb
+from fleet.inventory.operations.act_words import seen_words, verb
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationState
 from fleet.inventory.operations.words import PROOFS, failure_words
-from fleet.inventory.words import BILLINGS, STATES
-from fleet.providers.base import Billing, InstanceState
 from fleet.teams.models import Team
 
 # How long after its end an operation still stands on top of its machine's page.
@@ -118,11 +116,7 @@ class Progress:
         operation = self.operation
         if not operation.seen_state:
             return _("not read yet") if operation.is_open else ""
-        state = STATES[InstanceState(operation.seen_state)]
-        if not operation.seen_billing:
-            return _("the provider shows %(state)s") % {"state": state}
-        billing = BILLINGS[Billing(operation.seen_billing)]
-        return _("the provider shows %(state)s, %(billing)s") % {"state": state, "billing": billing}
+        return seen_words(operation.kind, operation.seen_state, operation.seen_billing)
 
     @property
     def burnt(self) -> Decimal | None:

@@ -9,12 +9,10 @@ from django.utils.translation import gettext as _
 
 from fleet.inventory.failures import in_readers_language
 from fleet.inventory.models import Instance
-from fleet.inventory.operations.act_words import verb
+from fleet.inventory.operations.act_words import seen_words, verb
 from fleet.inventory.operations.models import Operation, OperationEvent
 from fleet.inventory.operations.words import PROOFS, event_words, failure_words
-from fleet.inventory.words import STATES
 from fleet.panels import TIMELINE_LIMIT, Context, TimelineEntry
-from fleet.providers.base import InstanceState
 from fleet.teams.access import TeamRequest
 
 # The steps in between are on the operation's own page.
@@ -70,5 +68,5 @@ def event_lines(operation: Operation) -> list[TimelineEntry]:
 
 def step_detail(event: OperationEvent) -> str:
     if event.kind == "seen" and event.seen_state:
-        return str(STATES[InstanceState(event.seen_state)])
+        return seen_words(event.operation.kind, event.seen_state, event.seen_billing)
     return detail_of(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.inventory.operations.models import Operation
-from fleet.inventory.operations.requests import request_launch, request_stop
+from fleet.inventory.operations.requests import request_launch, request_save_image, request_stop
 from fleet.providers.base import CreateSpec
 
 LIST = "/t/acme/operations/"
@@ -45,6 +45,15 @@ def test_what_ended_long_ago_is_history(stop, shown, driver):
 def test_the_money_since_is_said(stop, shown, driver):
     driver.wait(3600)
     assert "since it was asked for" in shown()
+
+
+def test_an_image_is_told_in_words_of_images(machine, by_alice, driver, shown, as_user, vera):
+    operation = request_save_image(actor=by_alice, instance=machine, name="tuned")
+    driver.run(seconds=600)
+    operation.refresh_from_db()
+    assert operation.seen_state == "ready"
+    assert "the provider shows ready" in shown()
+    assert as_user(vera).get(f"{LIST}{operation.pk}/").status_code == as_user(vera).get(LIST).status_code == 200
 
 
 class TestList:
