@@ -30,7 +30,10 @@ from tests.fleet.inventory.operations.conftest import Driver
 from tests.fleet.inventory.operations.killing import Killed, Killer, killing
 from tests.fleet.inventory.operations.liar import NOON, Liar, Machine, World
 
-LIES = ("ignored", "forgotten", "lost", "dropped", "partial", "late", "returns", "busy", "gone")
+NAMES = ("ignored", "forgotten", "lost", "dropped", "partial", "late", "returns", "busy", "gone")
+LIES = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), max_size=3)
+KINDS = st.sampled_from(["stop", "terminate", "stop", "terminate", "start", "reboot"])
+SPANS = st.sampled_from([1, 15, 45, 150])
 OFF = {InstanceState.STOPPED, InstanceState.TERMINATED}
 SPEC = CreateSpec(name="train", offer_id="h100x8")
 
@@ -58,40 +61,35 @@ class AnyLies(RuleBasedStateMachine):
         try:
             self.honest_again()
         finally:
-            self.traveller.stop()
-            transaction.set_rollback(True)
-            self.undone.__exit__(None, None, None)
+            self.undo()
+
+    def undo(self) -> None:
+        self.traveller.stop()
+        transaction.set_rollback(True)
+        self.undone.__exit__(None, None, None)
 
     def machines(self) -> list[Instance]:
         return list(Instance.objects.select_related("account", "team").order_by("pk"))
 
-    @rule(kind=st.sampled_from(["start", "stop", "terminate", "reboot"]), number=st.integers(0, 3))
-    def ask(self, kind: str, number: int) -> None:
+    @rule(kind=KINDS, number=st.integers(0, 3), lies=LIES, seconds=SPANS)
+    def ask(self, kind: str, number: int, lies: dict[str, int], seconds: int) -> None:
+        self.world.lies.update(lies)
         machines = self.machines()
         more = {"accept_loss": True} if kind in {"stop", "terminate"} else {}
         with contextlib.suppress(Refused):
             request_act(actor=self.actor, instance=machines[number % len(machines)], kind=kind, **more)
+        self.driver.run(seconds)
 
     @precondition(lambda self: len(self.world.machines) < 5)
-    @rule()
-    def order(self) -> None:
+    @rule(lies=LIES, seconds=SPANS)
+    def order(self, lies: dict[str, int], seconds: int) -> None:
+        self.world.lies.update(lies)
         request_launch(actor=self.actor, account=self.account, spec=SPEC, offer={})
-
-    @rule(lie=st.sampled_from(LIES), times=st.integers(1, 4))
-    def lie(self, lie: str, times: int) -> None:
-        self.world.lies[lie] = times
+        self.driver.run(seconds)
 
     @rule(seconds=st.sampled_from([60, 3600]))
     def broken(self, seconds: int) -> None:
         self.world.until["broken"] = self.world.now + timedelta(seconds=seconds)
-
-    @rule(seconds=st.sampled_from([1, 10, 30, 120, 900]))
-    def wait(self, seconds: int) -> None:
-        self.driver.wait(seconds)
-
-    @rule()
-    def work(self) -> None:
-        self.driver.step()
 
     @rule(at=st.integers(0, 8))
     def work_and_die(self, at: int) -> None:
@@ -101,8 +99,10 @@ class AnyLies(RuleBasedStateMachine):
             except Killed:
                 self.driver.wait(LEASE.total_seconds())
 
-    @rule()
-    def listen(self) -> None:
+    @rule(lies=LIES, seconds=SPANS)
+    def listen(self, lies: dict[str, int], seconds: int) -> None:
+        self.world.lies.update(lies)
+        self.driver.wait(seconds)
         self.driver.poll()
         sweep(now=self.driver.now)
 
@@ -156,11 +156,26 @@ def test_in_no_sequence_is_a_machine_shown_as_off_that_is_billed_or_lost(rented,
     run_state_machine_as_test(AnyLies, settings=settings_of_lies)
 
 
+def test_a_prover_that_believes_the_first_answer_is_noticed(rented, by_alice, world, monkeypatch):
+    """What the sequences look for is there to be found."""
+    AnyLies.account, AnyLies.actor = rented, by_alice
+    monkeypatch.setattr("fleet.inventory.operations.proof.GONE_READS", 1)
+    monkeypatch.setattr("fleet.inventory.operations.proof.GONE_AFTER", timedelta(0))
+    monkeypatch.setattr("fleet.inventory.operations.proving.read_machine", lambda adapter, ref: adapter.instance(ref))
+    lies = AnyLies()
+    try:
+        lies.ask(kind="stop", number=0, lies={"gone": 4}, seconds=15)
+        with pytest.raises(AssertionError, match="is shown as terminated"):
+            lies.nothing_that_is_billed_is_newly_shown_as_off()
+    finally:
+        lies.undo()
+
+
 @pytest.fixture
 def settings_of_lies() -> settings:
     return settings(
         max_examples=12,
-        stateful_step_count=20,
+        stateful_step_count=8,
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
