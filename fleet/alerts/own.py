@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Q
 
 from fleet.alerts.door import raise_event
 from fleet.alerts.findings import URGENT, WARNING
+from fleet.alerts.outside import operations_late, sending_late
 from fleet.alerts.rules.own import finding_of
 from fleet.alerts.snapshot import Trouble
 from fleet.teams.models import Team
@@ -90,4 +91,4 @@ def evaluation_late(evaluated_at: datetime, now: datetime) -> list[Trouble]:
     return [Trouble("evaluation", WARNING, since=evaluated_at, values={"since": evaluated_at.isoformat()})]
 
 
-probes += [rollups_late, ingest_late]
+probes += [rollups_late, ingest_late, sending_late, operations_late]

@@ -53,6 +53,8 @@ OWN_PARTS: Mapping[str, str | Promise] = {
     "broker": gettext_lazy("the broker cannot be reached"),
     "rollups": gettext_lazy("rollups are late: charts and costs stand still"),
     "ingest": gettext_lazy("readings are not taken in"),
+    "sending": gettext_lazy("messages are not sent: nobody runs the worker `outside`, or it hangs"),
+    "operations": gettext_lazy("operations are not driven: nobody runs the worker `outside`, or it hangs"),
     "evaluation": gettext_lazy("alert rules were not evaluated"),
     "probe": gettext_lazy("a check of Rackrent itself failed"),
 }

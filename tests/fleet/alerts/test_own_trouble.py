@@ -8,10 +8,13 @@ import pytest
 from django.db import DatabaseError
 
 from fleet.alerts import own
+from fleet.alerts.channels.manage import RouteWords, add_channel
+from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.evaluate import evaluate_team as evaluate_for_real
 from fleet.alerts.models import Alert
 from fleet.alerts.own import ingest_late, own_troubles, rollups_late
 from fleet.alerts.tasks import evaluate
+from fleet.inventory.operations.models import Operation
 from fleet.telemetry.models import Agent
 from fleet.telemetry.rollups.models import RollupProgress
 from tests.fleet.alerts.conftest import NOON, minutes
@@ -76,3 +79,39 @@ def test_the_task_goes_on_with_the_next_team_when_one_cannot_be_evaluated(acme, 
     evaluate()
     assert asked == ["acme", "rival"]
     assert not Alert.objects.exists()
+
+
+class TestWhatGoesOut:
+    @pytest.fixture
+    def waiting(self, acme, by, alice):
+        channel = add_channel(
+            actor=by(alice), team=acme, kind="webhook", name="ops", owner=None, hears=RouteWords(),
+            typed={"url": "https://hooks.example/x", "secret": "x" * 20},
+        )  # fmt: skip
+        Delivery.objects.create(channel=channel, state="queued", next_attempt_at=NOON, created_at=NOON)
+        return channel
+
+    def parts(self, minutes):
+        return [trouble.part for trouble in own_troubles(NOON + timedelta(minutes=minutes))]
+
+    def test_messages_that_nobody_sends_are_trouble_after_five_minutes(self, waiting):
+        assert (self.parts(4), self.parts(6)) == ([], ["sending"])
+
+    @pytest.mark.parametrize(
+        "held",
+        [
+            {"hold_until": NOON + timedelta(hours=1)},
+            {"claimed_until": NOON + timedelta(minutes=5)},
+            {"broken": "gone"},
+            {"enabled": False},
+        ],
+    )
+    def test_a_channel_that_has_its_own_reason_is_none(self, waiting, held):
+        Channel.objects.update(**held)
+        assert self.parts(6) == []
+
+    def test_operations_that_nobody_drives_are_trouble_too(self, acme, account, make_instance):
+        Operation.objects.create(
+            team=acme, account=account, instance=make_instance(), kind="stop", token="t", next_at=NOON
+        )
+        assert (self.parts(4), self.parts(6)) == ([], ["operations"])
