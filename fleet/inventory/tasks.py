@@ -46,6 +46,14 @@ def check_account(account_id: int) -> None:
         run_checks(account=account, now=timezone.now())
 
 
+@shared_task(name="inventory.check_draft", soft_time_limit=SOFT_LIMIT_SECONDS, time_limit=HARD_LIMIT_SECONDS)
+def check_draft(token: str) -> None:
+    # Drafts begin this task themselves.
+    from fleet.inventory.drafts import run_draft
+
+    run_draft(token)
+
+
 @shared_task(name="inventory.prune_observations")
 def prune() -> int:
     return prune_observations(now=timezone.now())

@@ -29,6 +29,7 @@ team_urlpatterns = [
     path("settings/ssh/paste/", ssh.ssh_key_paste, name="ssh_key_paste"),
     path("settings/providers/", providers.providers, name="providers"),
     path("settings/providers/new/<slug:kind>/", providers.provider_account_new, name="provider_account_new"),
+    path("settings/providers/new/<slug:kind>/checks/", providers.provider_draft_checks, name="provider_draft_checks"),
     path("settings/providers/<int:pk>/", providers.provider_account, name="provider_account"),
     path("settings/providers/<int:pk>/verify/", providers.provider_account_verify, name="provider_account_verify"),
     path("settings/providers/<int:pk>/checks/", providers.provider_account_checks, name="provider_account_checks"),

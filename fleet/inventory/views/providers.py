@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -25,10 +27,13 @@ from fleet.inventory.accounts import (
 )
 from fleet.inventory.adapters import adapter_class, can
 from fleet.inventory.check_words import is_running, lines_of, scopes_of
+from fleet.inventory.drafts import draft_of, forget_draft, try_account, with_kept_secrets
 from fleet.inventory.ending_words import COLUMNS, ending_rows
 from fleet.inventory.health import Health, health_of
 from fleet.inventory.machines import register_machines
 from fleet.inventory.models import Instance, ProviderAccount
+from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationState
+from fleet.inventory.operations.progress import Progress
 from fleet.inventory.prices import Burn, burn, price_now
 from fleet.providers.base import Capability
 from fleet.providers.errors import Invalid
@@ -41,6 +46,7 @@ from fleet.teams.models import Role
 SELF_MADE = {MANUAL, "sandbox"}
 # Instances shows them all, with filters.
 MACHINES_SHOWN = 200
+OPERATIONS_SHOWN, FAILED_SHOWN = 20, timedelta(days=7)
 TAB = {"nav": "settings", "tab": "providers"}
 
 
@@ -70,13 +76,55 @@ def providers(request: TeamRequest) -> HttpResponse:
 def provider_account_new(request: TeamRequest, kind: str) -> HttpResponse:
     if kind in SELF_MADE or not is_known(kind):
         raise Http404
-    form = AccountForm(request.POST or None, team=request.team, kind=kind)
+    token = (request.POST if request.method == "POST" else request.GET).get("draft", "")
+    draft = draft_of(request.team, kind, token)
+    form = AccountForm(request.POST or None, team=request.team, kind=kind, account=draft)
     if request.method == "POST" and form.is_valid():
-        account = create_account(actor=Actor.of_page(request), team=request.team, kind=kind, **form.arguments())
-        verify_account(actor=Actor.of_page(request), account=account)
-        return redirect("provider_account", request.team.slug, account.pk)
-    context = {**TAB, "form": form, "label": label_of(kind)}
+        return tried_or_kept(request, kind, form, draft, token)
+    context = {
+        **TAB,
+        **(draft_checks(request, draft, token) if draft else {}),
+        "form": form,
+        "label": label_of(kind),
+        "draft_token": token if draft else "",
+        "endings": ending_rows(adapter_class(kind).endings),
+        "ending_columns": COLUMNS.values(),
+    }
     return render(request, "inventory/account_new.html", context, status=422 if form.errors else 200)
+
+
+def tried_or_kept(
+    request: TeamRequest, kind: str, form: AccountForm, draft: ProviderAccount | None, token: str
+) -> HttpResponse:
+    """The button "Verify" tries what was typed and keeps no account."""
+    actor, typed = Actor.of_page(request), form.arguments()
+    if draft:
+        typed["values"] = with_kept_secrets(draft, typed["values"])
+    if "try" in request.POST:
+        fresh = try_account(actor=actor, team=request.team, kind=kind, now=timezone.now(), **typed)
+        return redirect(f"{request.path}?draft={fresh}#checks")
+    account = create_account(actor=actor, team=request.team, kind=kind, **typed)
+    verify_account(actor=actor, account=account)
+    forget_draft(token)
+    return redirect("provider_account", request.team.slug, account.pk)
+
+
+@require_safe
+@requires(Role.ADMIN)
+def provider_draft_checks(request: TeamRequest, kind: str) -> HttpResponse:
+    """As provider_account_checks, of what is tried before it is kept."""
+    token = request.GET.get("draft", "")
+    if not token:
+        return redirect("provider_account_new", request.team.slug, kind)
+    draft = draft_of(request.team, kind, token)
+    if draft is None:
+        raise Http404
+    return render(request, "inventory/checks.html", draft_checks(request, draft, token))
+
+
+def draft_checks(request: TeamRequest, draft: ProviderAccount, token: str) -> dict[str, Any]:
+    address = reverse("provider_draft_checks", args=[request.team.slug, draft.kind])
+    return {**checks(draft), "checks_url": f"{address}?draft={token}"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -113,7 +161,7 @@ def provider_account_verify(request: TeamRequest, pk: int) -> HttpResponse:
 @require_safe
 def provider_account_checks(request: TeamRequest, pk: int) -> HttpResponse:
     """The part of the page that asks again while a check runs."""
-    return render(request, "inventory/checks.html", checks(account_of(request, pk)))
+    return render(request, "inventory/checks.html", account_checks(request, account_of(request, pk)))
 
 
 @require_POST
@@ -152,8 +200,9 @@ def draw(
         form = AccountForm(team=request.team, kind=account.kind, account=account)
     context = {
         **TAB,
-        **checks(account),
+        **account_checks(request, account),
         "label": label_of(account.kind),
+        "unproved": unproved_of(account),
         "health": health_of(account, now=timezone.now()),
         "form": form if editable else None,
         "editable": editable,
@@ -167,6 +216,10 @@ def draw(
     return render(request, "inventory/account.html", context, status=status)
 
 
+def account_checks(request: TeamRequest, account: ProviderAccount) -> dict[str, Any]:
+    return {**checks(account), "checks_url": reverse("provider_account_checks", args=[request.team.slug, account.pk])}
+
+
 def checks(account: ProviderAccount) -> dict[str, Any]:
     now = timezone.now()
     return {
@@ -175,6 +228,15 @@ def checks(account: ProviderAccount) -> dict[str, Any]:
         "lines": lines_of(account, now=now),
         "scopes": [] if is_running(account, now=now) else scopes_of(account),
     }
+
+
+def unproved_of(account: ProviderAccount) -> list[Progress]:
+    """Operations at this provider that nothing has shown to be done; failed ones of the last days among them."""
+    now = timezone.now()
+    rows = Operation.objects.filter(account=account).exclude(state=OperationState.PROVED)
+    recent = rows.filter(Q(state__in=OPEN_STATES) | Q(failed_at__gt=now - FAILED_SHOWN))
+    newest = recent.select_related("instance", "account").order_by("-requested_at")[:OPERATIONS_SHOWN]
+    return [Progress(operation, now) for operation in newest]
 
 
 def fleet_of(account: ProviderAccount) -> dict[str, Any]:

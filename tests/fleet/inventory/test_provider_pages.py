@@ -10,10 +10,14 @@ from django.utils import timezone
 from fleet.inventory.accounts import delete_account, manual_account
 from fleet.inventory.checks import run_checks
 from fleet.inventory.credentials import open_sealed
+from fleet.inventory.drafts import run_draft
 from fleet.inventory.models import ProviderAccount
+from fleet.inventory.operations.models import Operation
 from fleet.inventory.poll import poll_account
+from fleet.inventory.views.providers import SELF_MADE
 from fleet.providers.base import AccountInfo, Scope
 from fleet.providers.errors import AuthFailed
+from fleet.providers.registry import adapters
 from fleet.teams.audit import Actor
 from fleet.teams.models import AuditEntry
 from tests.fleet.inventory.conftest import NOON, SECRET
@@ -268,3 +272,65 @@ def test_charlie_finds_nothing(lab, charlie, as_user, action):
         assert as_user(charlie).post(address, FILLED).status_code in {404, 405}
     lab.refresh_from_db()
     assert (lab.enabled, lab.disconnected_at) == (True, None)
+
+
+class TestTryFirst:
+    @pytest.fixture(autouse=True)
+    def tried(self, provider, acme, monkeypatch):
+        """The drafts whose check was started."""
+        started: list[str] = []
+        monkeypatch.setattr("fleet.inventory.drafts.check_draft.delay", started.append)
+        return started
+
+    def test_nothing_is_kept_and_the_key_is_never_drawn(self, alice, as_user, tried):
+        client = as_user(alice)
+        answer = client.post(NEW, {**FILLED, "try": "1"})
+        assert answer.headers["Location"] == f"{NEW}?draft={tried[0]}#checks"
+        page = client.get(f"{NEW}?draft={tried[0]}").text
+        assert "Asking the provider" in page
+        assert 'value="Second"' in page
+        assert "sk-second-key-42" not in page
+        assert not ProviderAccount.objects.exists()
+
+    def test_what_the_key_may_is_shown_before_it_is_kept(self, alice, as_user, tried, provider, monkeypatch):
+        monkeypatch.setattr(provider, "info", AccountInfo("lab-7", "USD", (Scope("billing", False, "no costs"),)))
+        client = as_user(alice)
+        client.post(NEW, {**FILLED, "try": "1"})
+        run_draft(tried[0])
+        page = client.get(f"{NEW}checks/?draft={tried[0]}").text
+        assert "as lab-7" in page
+        assert "billing" in page
+        assert provider.keys_seen[-1] == "sk-second-key-42"
+
+    def test_saving_takes_the_key_that_was_tried(self, alice, as_user, tried, asked):
+        client = as_user(alice)
+        client.post(NEW, {**FILLED, "try": "1"})
+        client.post(NEW, {**FILLED, "option_key": "", "draft": tried[0]})
+        assert open_sealed(ProviderAccount.objects.get().credentials) == {"key": "sk-second-key-42"}
+        assert client.get(f"{NEW}checks/?draft={tried[0]}").status_code == 404, "it is kept now, the draft is gone"
+
+    def test_a_draft_that_is_over_asks_for_the_key_again(self, alice, as_user):
+        answer = as_user(alice).post(NEW, {**FILLED, "option_key": "", "draft": "long-gone"})
+        assert answer.status_code == 422
+        assert "id_option_key_error" in answer.text
+
+    def test_it_is_nobody_elses(self, alice, charlie, vera, as_user, tried):
+        as_user(alice).post(NEW, {**FILLED, "try": "1"})
+        draft = f"checks/?draft={tried[0]}"
+        assert as_user(vera).get(NEW + draft).status_code == 403
+        assert as_user(charlie).get(NEW.replace("acme", "rival") + draft).status_code == 404
+
+    @pytest.mark.parametrize("kind", sorted(set(adapters()) - SELF_MADE))
+    def test_every_kind_shows_what_stopping_means_before_it_is_kept(self, alice, as_user, kind):
+        page = as_user(alice).get(f"{TAB}new/{kind}/").text
+        assert 'name="try"' in page
+        assert ("What stopping means" in page) is bool(adapters()[kind].endings)
+
+
+def test_what_is_not_proved_stands_on_the_accounts_page(lab, alice, as_user):
+    operation = Operation.objects.create(
+        team=lab.team, account=lab, kind="launch", token="rr-1", spec={"create": {"name": "new-01"}}
+    )
+    assert "new-01" in as_user(alice).get(page_of(lab)).text
+    Operation.objects.update(state="proved", proved_at=timezone.now())
+    assert f"/operations/{operation.pk}/" not in as_user(alice).get(page_of(lab)).text
