@@ -26,7 +26,7 @@ class ActFields(Body[dict[str, Any]]):
     override_reason = serializers.CharField(
         max_length=300,
         required=False,
-        help_text="Stop and terminate: why no hold counts. Needs an admin; it is kept.",
+        help_text="Stop, terminate and reboot: why no hold counts. Needs an admin; it is kept.",
     )
     name = serializers.CharField(max_length=200, required=False, help_text="save_image: of the image.")
 

@@ -30,7 +30,7 @@ ARGUMENTS: Mapping[str, frozenset[str]] = {
     OperationKind.START: frozenset(),
     OperationKind.STOP: frozenset({"accept_loss", "override_reason"}),
     OperationKind.TERMINATE: frozenset({"accept_loss", "override_reason"}),
-    OperationKind.REBOOT: frozenset(),
+    OperationKind.REBOOT: frozenset({"override_reason"}),
     OperationKind.SAVE_IMAGE: frozenset({"name"}),
 }
 

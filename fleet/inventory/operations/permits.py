@@ -1,4 +1,4 @@
-"""What must hold before an act on a machine is begun. Asked again by nobody later: whoever asked has been answered for."""
+"""What must hold before an act on a machine is begun. What people may take back is asked again before each call: withholding.py."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fleet.inventory.models import Hold, Instance, ProviderAccount
 from fleet.inventory.operations.journal import fail_over
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind
 from fleet.inventory.operations.refusals import (
+    Disconnected,
     Gone,
     Held,
     KeyTaken,
@@ -19,6 +20,7 @@ from fleet.inventory.operations.refusals import (
     MonitorOnly,
     NotAdmin,
     OperationOpen,
+    Paused,
     Unmanaged,
     Unsupported,
 )
@@ -35,6 +37,8 @@ CAPABILITIES = {
     OperationKind.SAVE_IMAGE: Capability.SAVE_IMAGE,
 }
 ENDS = frozenset({OperationKind.STOP, OperationKind.TERMINATE})
+# What runs on the machine ends with each of them, so that a hold has a say.
+ASKS_HOLDS = ENDS | {OperationKind.REBOOT}
 # What an act may take the place of: nobody has to wait for a start that never comes before the machine can be stopped.
 # An image that is being saved is never cut short.
 SUPERSEDES = {
@@ -46,9 +50,9 @@ SUPERSEDES = {
 
 
 def refuse_account(account: ProviderAccount, kind: OperationKind) -> None:
-    """Raises Gone, MonitorOnly or Unsupported."""
+    """Raises Disconnected, Unsupported, MonitorOnly or Paused."""
     if account.disconnected_at:
-        raise Gone(_("The account %(name)s is disconnected. Connect it again first.") % {"name": account.name})
+        raise Disconnected(_("The account %(name)s is disconnected. Connect it again first.") % {"name": account.name})
     if not can(account, CAPABILITIES[kind]):
         raise Unsupported(_unsupported(account, kind))
     if account.monitor_only:
@@ -56,6 +60,8 @@ def refuse_account(account: ProviderAccount, kind: OperationKind) -> None:
             _("The account %(name)s is for looking only. Under Settings, Providers, it can be allowed to act.")
             % {"name": account.name}
         )
+    if not account.enabled:
+        raise Paused(_("Reading the account %(name)s is paused. Read it again first.") % {"name": account.name})
 
 
 def _unsupported(account: ProviderAccount, kind: OperationKind) -> str:
@@ -71,6 +77,7 @@ def refuse_machine(
     refuse_untouchable(machine)
     if kind in ENDS:
         refuse_loss(machine, kind, accept_loss=accept_loss)
+    if kind in ASKS_HOLDS:
         refuse_held(machine, actor=actor, override_reason=override_reason, now=now)
 
 
@@ -78,6 +85,10 @@ def refuse_untouchable(machine: Instance) -> None:
     """Raises Gone or Unmanaged."""
     if machine.gone_at:
         raise Gone(_("%(name)s is no more.") % {"name": machine.name})
+    refuse_unmanaged(machine)
+
+
+def refuse_unmanaged(machine: Instance) -> None:
     if not machine.managed:
         raise Unmanaged(
             _("Nobody registered %(name)s, and what nobody registered is never touched. Register it first.")

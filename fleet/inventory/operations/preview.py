@@ -16,7 +16,14 @@ from fleet.inventory.machines import holds_in_force
 from fleet.inventory.models import Hold, Instance
 from fleet.inventory.operations import act_words
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind, OperationState
-from fleet.inventory.operations.permits import ENDS, held_words, refuse_account, refuse_busy, refuse_untouchable
+from fleet.inventory.operations.permits import (
+    ASKS_HOLDS,
+    ENDS,
+    held_words,
+    refuse_account,
+    refuse_busy,
+    refuse_untouchable,
+)
 from fleet.inventory.operations.refusals import Refused
 from fleet.inventory.operations.words import Consequences, consequences
 from fleet.providers.base import InstanceState
@@ -136,7 +143,7 @@ def preview(instance: Instance, kind: OperationKind, situation: Situation) -> Pr
         kind=kind,
         told=consequences(instance, kind),
         refusal=refusal_of(instance, kind, under_way),
-        held=held_words(instance, hold) if hold and kind in ENDS else "",
+        held=held_words(instance, hold) if hold and kind in ASKS_HOLDS else "",
         replaces=under_way.get_kind_display() if under_way else "",
         takes=takes_words(instance, situation.took_seconds.get((instance.account_id, kind), ())),
     )

@@ -2,9 +2,11 @@
 
 Refused
 ├── MonitorOnly       the account may only be looked at
+├── Paused            the account is not read at present
 ├── Unsupported       this provider has no such act
 ├── Unmanaged         nobody registered the machine
-├── Gone              the machine or its account is no more
+├── Gone              the machine is no more
+│   └── Disconnected  its account is
 ├── Held              a hold keeps the machine, and nobody said why it should not
 ├── NotAdmin          only an admin overrides a hold
 ├── LosesData         it destroys data, and nobody said that this is meant
@@ -28,6 +30,10 @@ class MonitorOnly(Refused):
     code = "monitor_only"
 
 
+class Paused(Refused):
+    code = "paused"
+
+
 class Unsupported(Refused):
     code = "unsupported"
 
@@ -38,6 +44,10 @@ class Unmanaged(Refused):
 
 class Gone(Refused):
     code = "gone"
+
+
+class Disconnected(Gone):
+    code = "disconnected"
 
 
 class Held(Refused):

@@ -95,8 +95,9 @@ def request_terminate(
     )
 
 
-def request_reboot(*, actor: Actor, instance: Instance, **more: Any) -> Operation:
-    return _request(OperationKind.REBOOT, actor=actor, instance=instance, **more)
+def request_reboot(*, actor: Actor, instance: Instance, override_reason: str = "", **more: Any) -> Operation:
+    """What runs on it ends: holds count as for a stop."""
+    return _request(OperationKind.REBOOT, actor=actor, instance=instance, override_reason=override_reason, **more)
 
 
 def request_save_image(*, actor: Actor, instance: Instance, name: str, **more: Any) -> Operation:

@@ -13,6 +13,7 @@ from fleet.inventory.operations.calls import Answer, call
 from fleet.inventory.operations.journal import change, fail, note
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind, OperationState
 from fleet.inventory.operations.timing import FIRST, asked_to_wait
+from fleet.inventory.operations.withholding import objection, withhold
 from fleet.inventory.probe import name_machine
 from fleet.providers.base import Provider, Ref
 from fleet.providers.errors import (
@@ -33,8 +34,11 @@ REFUSALS = (AuthFailed, ScopeMissing, WrongState, NoCapacity, QuotaOrFunds, Inva
 
 
 def send(adapter: Provider, operation: Operation) -> None:
-    """One call. Nothing of it is tried again here."""
-    was_uncertain = operation.uncertain
+    """One call, if it still may be made. Nothing of it is tried again here."""
+    was_uncertain, now = operation.uncertain, timezone.now()
+    if (refusal := objection(operation, now=now)) is not None:
+        withhold(operation, refusal, at=now)
+        return
     if not announce_call(operation, at=timezone.now()):
         return
     try:

@@ -86,8 +86,10 @@ class TestHeld:
         assert ask(alice, "stop", override_reason="the run is over").status_code == 302
         assert Operation.objects.get().override_reason == "the run is over"
 
-    def test_a_hold_is_no_reason_against_a_restart(self, ask, bob):
-        assert ask(bob, "reboot", key=KEY).status_code == 302
+    def test_a_hold_counts_for_a_restart_too(self, ask, bob, alice):
+        assert ask(bob, "reboot", key=KEY).status_code == 422
+        assert ask(alice, "reboot", key=KEY, override_reason="it hangs").status_code == 302
+        assert Operation.objects.get().override_reason == "it hangs"
 
 
 class TestCannot:
