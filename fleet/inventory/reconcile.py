@@ -77,7 +77,9 @@ def apply_listing(*, account: ProviderAccount, listing: Listing, rule_version: i
 def known_machines(account: ProviderAccount, machines: Iterable[ProviderInstance]) -> dict[tuple[str, str], Instance]:
     """By (region, external id): all that are there, and those of the gone ones that the listing names again."""
     named = [key_of(machine)[1] for machine in machines]
+    # In one order, whoever locks several: else two wait for each other.
     rows = Instance.objects.select_for_update().filter(Q(gone_at=None) | Q(external_id__in=named), account=account)
+    rows = rows.order_by("pk")
     return {(row.region, row.external_id): row for row in rows}
 
 

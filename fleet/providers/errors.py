@@ -16,7 +16,11 @@ ProviderError
 
 from __future__ import annotations
 
+from math import isfinite
+
 from fleet.providers.base import Ref
+
+LONGEST_PAUSE_SECONDS = 86_400.0
 
 
 class ProviderError(Exception):
@@ -58,7 +62,14 @@ class RateLimited(ProviderError):
 
     def __init__(self, detail: str = "", retry_after: float | None = None) -> None:
         super().__init__(detail)
-        self.retry_after = retry_after
+        self.retry_after = sensible(retry_after)
+
+
+def sensible(seconds: float | None) -> float | None:
+    """None for what is no pause; a provider may send anything."""
+    if seconds is None or not isfinite(seconds) or seconds < 0:
+        return None
+    return min(seconds, LONGEST_PAUSE_SECONDS)
 
 
 class Invalid(ProviderError):

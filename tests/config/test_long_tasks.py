@@ -52,3 +52,8 @@ def test_both_workers_of_a_host_have_names_of_their_own():
 def test_what_had_to_wait_or_was_cut_short_comes_again_within_the_hour():
     for name in ("telemetry.sort_closed_days", "telemetry.pack_old_days"):
         assert len(app.conf.beat_schedule[name]["schedule"].hour) == 24
+
+
+def test_operations_and_messages_leave_each_other_places(settings):
+    assert settings.OPERATIONS_AT_ONCE >= 2, "an account that hangs has one place, others the rest"
+    assert settings.OPERATIONS_AT_ONCE + settings.CHANNELS_AT_ONCE <= settings.OUTSIDE_CONCURRENCY

@@ -25,7 +25,7 @@ HARD_LIMIT_SECONDS = settings.POLL_TIMEOUT_SECONDS + 90
 @shared_task(name="inventory.dispatch_operations")
 def dispatch_operations() -> int:
     """An account whose provider hangs holds half of the places at most."""
-    at_once = settings.POLLS_AT_ONCE
+    at_once = settings.OPERATIONS_AT_ONCE
     found = due_ids(now=timezone.now(), at_once=at_once, per_account=max(1, at_once // 2))
     for operation_id in found:
         drive_operation.apply_async((operation_id,), expires=EXPIRES_SECONDS)

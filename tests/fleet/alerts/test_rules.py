@@ -185,7 +185,11 @@ def test_a_list_that_leaves_out_most_machines_is_one_alert_with_all_their_money(
     lost = [replace(MACHINE, pk=pk, doubted_since=NOON - timedelta(minutes=pk)) for pk in (1, 2, 3)]
     (finding,) = found("list_lost", snapshot(*lost, MACHINE))
     assert finding.key == ("account.list_lost", "account:3")
-    assert (finding.severity, finding.since, finding.price_per_hour) == ("warning", NOON - timedelta(minutes=3), Decimal(9))
+    assert (finding.severity, finding.since, finding.price_per_hour) == (
+        "warning",
+        NOON - timedelta(minutes=3),
+        Decimal(9),
+    )
     assert finding.values == {"missing": 3, "known": 4}
     assert found("list_lost", MACHINE) == []
 

@@ -178,3 +178,13 @@ def test_nobody_there_is_unavailable():
 )
 def test_retry_after_in_seconds_or_as_a_date(word, seconds):
     assert retry_after(word) == seconds
+
+
+@pytest.mark.parametrize(
+    ("word", "seconds"), [("inf", None), ("nan", None), ("1e300", 86_400.0), ("-5", 0.0), ("30", 30.0)]
+)
+def test_no_pause_that_no_clock_can_hold_comes_through(peer, word, seconds):
+    peer.answers = [(429, {"Retry-After": word}, b"")]
+    with pytest.raises(RateLimited) as caught:
+        api(peer).get("pods")
+    assert caught.value.retry_after == seconds
