@@ -6,15 +6,16 @@ The endpoint can only be changed by the installation's operator: AWS_ENDPOINT_UR
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from fleet.providers.aws_acts import launch, save_image, terminate
 from fleet.providers.aws_endings import ENDINGS, SEMANTICS
-from fleet.providers.aws_errors import provider_errors
+from fleet.providers.aws_errors import provider_errors, say_slow_down
 from fleet.providers.aws_facts import Prices, currency_of, image_of
 from fleet.providers.aws_offers import offers_of
 from fleet.providers.aws_options import price_per_gb_month, regions
@@ -45,6 +46,7 @@ from fleet.providers.typed import own_region, price_lines
 
 # Nobody may stop or save a machine twice because an answer was lost. A launch has its client token, and a read changes nothing.
 ONCE, TWICE = 1, 2
+CONNECT_SECONDS, READ_SECONDS = 5.0, 20.0
 # What reading needs, and the smallest question that asks for it; a key without the later ones leaves facts unknown.
 LISTS = "ec2:DescribeInstances"
 READS: Mapping[str, tuple[str, dict[str, Any], str]] = {
@@ -118,6 +120,8 @@ class Aws:
         ),
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE}
+    # RunInstances has a client token, and the adapter itself asks twice when nobody answers.
+    create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS
@@ -131,7 +135,7 @@ class Aws:
         self._prices = Prices(machines=price_lines(options["prices"], currency), storage=storage)
 
     def verify(self) -> AccountInfo:
-        with provider_errors():
+        with self._errors():
             account = self._client("sts", self._regions[0]).get_caller_identity()["Account"]
             ec2 = self._client("ec2", self._regions[0])
             scopes = tuple(
@@ -144,7 +148,7 @@ class Aws:
 
     def instances(self) -> Iterator[ProviderInstance]:
         for region in self._regions:
-            with provider_errors(region):
+            with self._errors(region):
                 rows = machines(self._client("ec2", region), region, self._prices)
             yield from rows
 
@@ -201,21 +205,26 @@ class Aws:
         for region in self._regions:
             ids = [ref.external_id for ref in refs if ref.region == region]
             if ids:
-                with provider_errors(region):
+                with self._errors(region):
                     found = list(usage_of(self._client("cloudwatch", region), region, ids, datetime.now(UTC)))
                 yield from found
 
     @contextmanager
     def _ec2(self, region: str, *, attempts: int = TWICE) -> Iterator[Any]:
         """A client whose errors are ours."""
-        with provider_errors(own_region(region, self._regions)):
+        with self._errors(own_region(region, self._regions)):
             yield self._client("ec2", region, attempts)
+
+    def _errors(self, region: str = "") -> AbstractContextManager[None]:
+        return provider_errors(region, secrets=(self._secret_access_key,))
 
     @cached_property
     def _session(self) -> Any:
         import boto3
         import botocore.session
 
+        # At DEBUG it logs answers whole, and EC2 may echo a key in them.
+        logging.getLogger("botocore").setLevel(logging.INFO)
         bare = botocore.session.get_session()
         bare.register_component("data_loader", descriptions())
         return boto3.Session(self._access_key_id, self._secret_access_key, botocore_session=bare)
@@ -224,9 +233,13 @@ class Aws:
         from botocore.config import Config
 
         patience = Config(
-            connect_timeout=5, read_timeout=20, retries={"total_max_attempts": attempts, "mode": "standard"}
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"total_max_attempts": attempts, "mode": "standard"},
         )
-        return self._session.client(service, region_name=region, config=patience)
+        client = self._session.client(service, region_name=region, config=patience)
+        client.meta.events.register("before-parse", say_slow_down)
+        return client
 
 
 @cache

@@ -206,6 +206,8 @@ class Provider(Protocol):
     label: ClassVar[str]
     fields: ClassVar[tuple[Field, ...]]
     capabilities: ClassVar[frozenset[Capability]]
+    # Whether the same order, sent twice with one token, makes one machine: an order whose answer was lost may then be sent again.
+    create_is_idempotent: ClassVar[bool]
     # Raised whenever a raw word is mapped differently: observations name the rule they were made under.
     rule_version: ClassVar[int]
     # What stopping means here, so that no button surprises anybody; empty where there is nothing to stop.

@@ -97,6 +97,7 @@ class Crusoe:
             Capability.SAVE_IMAGE,
         }
     )
+    create_is_idempotent: ClassVar[bool] = False
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

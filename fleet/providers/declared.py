@@ -17,7 +17,7 @@ def declaration(adapter: type[Provider]) -> dict[str, Any]:
         "fields": [asdict(field) for field in adapter.fields],
         "capabilities": sorted(adapter.capabilities),
         # Whether an order that is sent twice with one token makes one machine.
-        "create_is_idempotent": bool(getattr(adapter, "create_is_idempotent", False)),
+        "create_is_idempotent": adapter.create_is_idempotent,
         "semantics": semantics_of(adapter.semantics),
         "endings": [asdict(ending) for ending in adapter.endings],
     }

@@ -72,6 +72,7 @@ class DigitalOcean:
             Capability.METRICS,
         }
     )
+    create_is_idempotent: ClassVar[bool] = False
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

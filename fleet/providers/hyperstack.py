@@ -81,6 +81,7 @@ class Hyperstack:
             Capability.BALANCE,
         }
     )
+    create_is_idempotent: ClassVar[bool] = False
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

@@ -35,6 +35,7 @@ class Manual:
     label: ClassVar[str] = gettext_noop("Typed by hand")
     fields: ClassVar[tuple[Field, ...]] = ()
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    create_is_idempotent: ClassVar[bool] = False
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()
     semantics: ClassVar[StopSemantics] = StopSemantics(can_stop=False)

@@ -69,6 +69,7 @@ class RunPod:
             Capability.IMAGES,
         }
     )
+    create_is_idempotent: ClassVar[bool] = False
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

@@ -58,4 +58,4 @@ def create_spec(kept: Mapping[str, Any]) -> CreateSpec:
 
 def keeps_token(adapter: Provider) -> bool:
     """Whether the same order may be sent twice and makes one machine."""
-    return bool(getattr(adapter, "create_is_idempotent", False))
+    return adapter.create_is_idempotent

@@ -42,6 +42,7 @@ class Scripted:
         Field(name="team", label="Team id", required=False),
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset({Capability.LIST, Capability.IMAGES})
+    create_is_idempotent: ClassVar[bool] = False
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()
     semantics: ClassVar[StopSemantics] = StopSemantics(can_stop=False)

@@ -15,10 +15,18 @@ from tests.fleet.providers.contract.cast import FAKES, each
 
 CREATE, LIST, OFFERS = Capability.CREATE, Capability.LIST, Capability.OFFERS
 TOKEN = "rr-0123456789abcdef"
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIONOYN5lX/BJgVk4jeh+mDmAfPNagkAPKQktArupTWha alice"
 
 
 def is_idempotent(kind: str) -> bool:
-    return bool(getattr(adapters()[kind], "create_is_idempotent", False))
+    return adapters()[kind].create_is_idempotent
+
+
+def ordered_once(adapter, fake) -> bool:
+    """One order was sent; or the same again, to a provider that makes one machine of all that have one token."""
+    first, *more = [request.body for request in fake.asked("create")]
+    again = type(adapter).create_is_idempotent and TOKEN in first.decode()
+    return not more or (again and set(more) == {first})
 
 
 def with_token(adapter) -> list[ProviderInstance]:
@@ -58,7 +66,7 @@ def test_an_order_whose_answer_was_lost_is_found_by_its_token(adapter, fake):
         adapter.create(fake.order(), TOKEN)
     fake.settle()
     assert len(with_token(adapter)) == 1
-    assert len(fake.asked("create")) == 1
+    assert ordered_once(adapter, fake)
 
 
 @each(CREATE)
@@ -67,7 +75,7 @@ def test_an_order_is_never_sent_twice(adapter, fake, status):
     fake.refuse(status, on="create")
     with pytest.raises(ProviderError):
         adapter.create(fake.order(), TOKEN)
-    assert len(fake.asked("create")) == 1
+    assert ordered_once(adapter, fake)
     assert fake.machines == {}
 
 
@@ -104,7 +112,7 @@ def test_an_offer_that_does_not_exist_is_refused(adapter, fake):
 @each(CREATE)
 def test_no_field_of_the_order_is_dropped_without_a_word(adapter, fake):
     """A key, a script and labels are carried to the provider, or the order is refused; the script in whatever packing."""
-    order = replace(fake.order(), ssh_public_key="ssh-ed25519 AAAAC3Nza alice", user_data="#!/bin/sh\necho hello\n")
+    order = replace(fake.order(), ssh_public_key=PUBLIC_KEY, user_data="#!/bin/sh\necho hello\n")
     try:
         adapter.create(order, TOKEN)
     except Invalid:
@@ -112,7 +120,7 @@ def test_no_field_of_the_order_is_dropped_without_a_word(adapter, fake):
         return
     writes = [request for _, request in fake.requests if request.method != "GET"]
     sent = " ".join(text for request in writes for text in (request.body.decode(), *request.query.values()))
-    assert "AAAAC3Nza" in sent
+    assert any(form in sent for form in ("AAAAC3Nza", "QUFBQUMzTnph"))
     assert any(form in sent for form in ("echo hello", "ZWNobyBoZWxsbw", "IyEvYmluL3NoCmVjaG8gaGVsbG8K"))
 
 
