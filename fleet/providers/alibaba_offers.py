@@ -9,7 +9,7 @@ from typing import Any
 from fleet.providers.alibaba_client import LABEL, Ecs
 from fleet.providers.alibaba_facts import gpus_of, tenancy_of
 from fleet.providers.base import CreateSpec, Market, Money, Offer, OfferQuery
-from fleet.providers.errors import Invalid, NoCapacity, PartialCreate, ProviderError, ScopeMissing
+from fleet.providers.errors import Invalid, NoCapacity, PartialCreate, ProviderError, ScopeMissing, Unavailable
 from fleet.providers.orders import chosen_image, key_name
 from fleet.providers.rows import Row, price, rows_of
 from fleet.providers.values import Ref
@@ -145,7 +145,7 @@ def launch(ecs: Ecs, spec: CreateSpec, token: str, network: tuple[str, str] | No
         raise (
             PartialCreate(f"{LABEL} answered with {len(ids)} machines.", Ref(ids[0], ecs.region))
             if ids
-            else Invalid(f"{LABEL} took the order and named no machine.")
+            else Unavailable(f"{LABEL} took the order and named no machine.")
         )
     return Ref(ids[0], ecs.region)
 

@@ -75,7 +75,7 @@ def provider_errors(region: str = "", *, secrets: Iterable[str] = ()) -> Iterato
     except ResponseParserError:
         # Its text has the whole answer, and it is no BotoCoreError.
         raise Unavailable(where(region, "An answer that is not EC2's: no XML, or a part of it.")) from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise Unavailable(where(region, f"An answer that EC2 does not promise: {type(error).__name__}.")) from None
 
 

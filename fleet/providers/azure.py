@@ -85,7 +85,8 @@ class Azure:
         Capability.METRICS,
         Capability.SAVE_IMAGE,
     }
-    create_is_idempotent: ClassVar[bool] = False
+    # The token stands in the name, and an order is for a name that is not taken.
+    create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

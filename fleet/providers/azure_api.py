@@ -45,6 +45,10 @@ CODES: Mapping[str, type[ProviderError]] = {
 }
 
 
+class NameTaken(WrongState):
+    """What was to be made where nothing is has been made before."""
+
+
 def problem(body: JSON) -> Problem:
     """Azure says that a quota is used up in the words of "not allowed"."""
     error = body["error"]
@@ -78,6 +82,7 @@ class Arm:
             secrets=(secret,),
             problem=problem,
             kinds=CODES,
+            statuses={412: NameTaken},
         )
 
     def get(self, path: str, version: str = COMPUTE_VERSION, **query: str) -> Row:

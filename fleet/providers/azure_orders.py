@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from fleet.providers.azure_api import LABEL, SKUS_VERSION, Arm
+from fleet.providers.azure_api import LABEL, SKUS_VERSION, Arm, NameTaken
 from fleet.providers.azure_sizes import NVLINK, gpus_of, tenancy_of
 from fleet.providers.base import CreateSpec, Market, Offer, OfferQuery, Ref
 from fleet.providers.errors import Invalid
@@ -63,8 +64,9 @@ def launch(arm: Arm, spec: CreateSpec, token: str, place: tuple[str, tuple[str, 
     name = name_with_token(spec.name, token)
     order = order_of(name, location, subnet, spec, token)
     path = path_of("resourceGroups", group, "providers", "Microsoft.Compute", "virtualMachines", name)
-    # Never a change of a machine that has this name already.
-    arm.send("PUT", path, order, **{"If-None-Match": "*"})
+    # Never a change of a machine that has this name already; with its token, that is the machine of this order.
+    with suppress(NameTaken):
+        arm.send("PUT", path, order, **{"If-None-Match": "*"})
     return Ref(f"{group.lower()}/{name}", location)
 
 

@@ -68,7 +68,8 @@ class Google:
         ),
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE, Capability.METRICS}
-    create_is_idempotent: ClassVar[bool] = False
+    # Google keeps the id of a request for an hour, and no two machines of a zone have the same name, in which the token stands.
+    create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

@@ -46,6 +46,7 @@ REASONS: Mapping[str, type[ProviderError]] = {
     "ZONE_RESOURCE_POOL_EXHAUSTED": NoCapacity,
     "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS": NoCapacity,
     "STOCKOUT": NoCapacity,
+    "INTERNAL_ERROR": Unavailable,
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from fleet.providers.base import CreateSpec, Market, Offer, OfferQuery, Ref, Tenancy
-from fleet.providers.errors import Invalid, Unavailable
+from fleet.providers.errors import Invalid, PartialCreate, ProviderError
 from fleet.providers.google_api import LABEL, Compute, refuse_failure
 from fleet.providers.google_facts import accelerators_of, gpus_of, region_of, tail
 from fleet.providers.orders import chosen_image, name_with_token, no_price_limit
@@ -62,19 +62,22 @@ def launch(compute: Compute, spec: CreateSpec, token: str) -> Ref:
     operation = compute.send("POST", f"{path_of('zones', zone, 'instances')}?requestId={request_id}", order)
     with promised(LABEL):
         ref = Ref(operation["targetId"], zone)
-    try:
-        await_answer(lambda: ended(compute, zone, operation["name"]), tries=ORDER_TRIES, seconds=ORDER_SECONDS)
-    except Unavailable:
-        # The order stands; whether it is met, readings of the machine tell.
-        return ref
+    refuse_failure(last_of(compute, zone, operation, ref))
     return ref
 
 
-def ended(compute: Compute, zone: str, name: str) -> Row | None:
-    """The operation once it is done; None while it goes on. Raises what it failed with."""
-    operation = compute.get(path_of("zones", zone, "operations", name))
-    refuse_failure(operation)
-    return operation if operation["status"] == "DONE" else None
+def last_of(compute: Compute, zone: str, operation: Row, ref: Ref) -> Row:
+    """The operation as it ended, or as it is after some seconds. Raises PartialCreate where it cannot be read: the order stands."""
+    path = path_of("zones", zone, "operations", operation.get("name", ""))
+
+    def ended() -> Row | None:
+        read = compute.get(path)
+        return read if read.get("status") == "DONE" else None
+
+    try:
+        return await_answer(ended, tries=ORDER_TRIES, seconds=ORDER_SECONDS) or operation
+    except ProviderError as unread:
+        raise PartialCreate(unread.detail, ref) from None
 
 
 def order_of(project: str, zone: str, kind: str, spec: CreateSpec, token: str) -> dict[str, Any]:

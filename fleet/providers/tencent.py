@@ -66,7 +66,8 @@ class Tencent:
         ),
     )
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE, Capability.METRICS}
-    create_is_idempotent: ClassVar[bool] = False
+    # CVM answers an order with the same client token as it did the first.
+    create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ENDINGS
     semantics: ClassVar[StopSemantics] = SEMANTICS

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fleet.providers.base import CreateSpec, Market, Money, Offer, OfferQuery, Ref
-from fleet.providers.errors import Invalid, PartialCreate, ScopeMissing
+from fleet.providers.errors import Invalid, PartialCreate, ScopeMissing, Unavailable
 from fleet.providers.orders import chosen_image, key_name
 from fleet.providers.reading import mib
 from fleet.providers.rows import Row, number, price, rows_of
@@ -104,7 +104,7 @@ def launch(cvm: Cvm, spec: CreateSpec, token: str) -> Ref:
     if len(ids) > 1:
         raise PartialCreate(f"{LABEL} made {len(ids)} machines of one order.", Ref(ids[0], cvm.region))
     if not ids:
-        raise Invalid(f"{LABEL} took the order and named no machine.")
+        raise Unavailable(f"{LABEL} took the order and named no machine.")
     return Ref(ids[0], cvm.region)
 
 

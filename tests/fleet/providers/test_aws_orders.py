@@ -56,6 +56,13 @@ def test_a_key_that_ec2_has_already_is_used(stub):
     adapter.create(spec(ssh_public_key="ssh-ed25519 AAAA"), TOKEN)
 
 
+def test_an_answer_without_the_machine_refuses_nothing(stub):
+    adapter, stubs = stub
+    stubs["ec2"].add_response("run_instances", {"Instances": []}, order())
+    with pytest.raises(Unavailable):
+        adapter.create(spec(), TOKEN)
+
+
 def test_a_launch_without_capacity_says_so(stub):
     adapter, stubs = stub
     stubs["ec2"].add_client_error("run_instances", "InsufficientInstanceCapacity", "none left", 500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 
@@ -77,6 +78,35 @@ def test_an_order_is_never_sent_twice(adapter, fake, status):
         adapter.create(fake.order(), TOKEN)
     assert ordered_once(adapter, fake)
     assert fake.machines == {}
+
+
+@each(CREATE)
+@pytest.mark.parametrize("status", [401, 403, 404, 409, 422, 429, 500])
+def test_no_refusal_of_a_later_reading_undoes_an_order(adapter, fake, status):
+    fake.refuse(status, following="create")
+    try:
+        ref = adapter.create(fake.order(), TOKEN)
+    except PartialCreate as partial:
+        ref = partial.ref
+    assert ref.external_id in fake.machines
+
+
+@each(CREATE)
+@pytest.mark.parametrize("body", ["null", "[]", "{}", '{"surprise": 1}', "3"])
+def test_an_order_whose_answer_is_nonsense_may_have_been_taken(adapter, fake, body):
+    fake.garble_answer(body, on="create")
+    with suppress(Unavailable):
+        assert adapter.create(fake.order(), TOKEN).external_id in fake.machines
+    fake.settle()
+    assert len(with_token(adapter)) == 1
+
+
+@each(CREATE)
+def test_an_answer_that_names_no_machine_refuses_nothing(adapter, fake):
+    fake.empty_answer(on="create")
+    with suppress(Unavailable):
+        assert adapter.create(fake.order(), TOKEN).external_id in fake.machines
+    assert len(fake.machines) == 1
 
 
 @pytest.mark.parametrize("fake", [kind for kind in FAKES if is_idempotent(kind)], indirect=True)

@@ -64,6 +64,7 @@ class AlibabaFake(Fake):
         self.sells = {TYPE: "Available", "ecs.gn6v-c8g1.2xlarge": "SoldOut"}
         self.events: list[Row] = []
         self.keys: dict[str, str] = {}
+        self.ordered: dict[str, str] = {}
         self.may_list = True
 
     # -- rows ----------------------------------------------------------------------------------------------------------
@@ -231,6 +232,8 @@ class AlibabaFake(Fake):
     @route("POST", "/RunInstances", "create")
     def create(self, request: Request) -> Answer:
         asked = request.query
+        if made := self.ordered.get(asked["ClientToken"]):
+            return self.done(InstanceIdSets={"InstanceIdSet": [made]})
         if self.sold_out:
             return self.says(
                 403, "OperationDenied.NoStock", "The requested resource is sold out in the specified zone."
@@ -242,7 +245,7 @@ class AlibabaFake(Fake):
         ]
         row = self.row(self.number()) | {"InstanceName": asked["InstanceName"], "Tags": {"Tag": tags}}
         row["SpotStrategy"] = asked["SpotStrategy"]
-        self.add(row)
+        self.ordered[asked["ClientToken"]] = self.add(row)["InstanceId"]
         return self.done(InstanceIdSets={"InstanceIdSet": [row["InstanceId"]]})
 
     @route("POST", "/DescribeInstanceTypes", "offers")

@@ -25,6 +25,7 @@ CODES = {
     403: "AuthorizationFailed",
     404: "ResourceNotFound",
     409: "Conflict",
+    412: "PreconditionFailed",
     422: "UnprocessableEntity",
     429: "TooManyRequests",
 }
@@ -222,6 +223,8 @@ class AzureFake(Fake):
         order = request.json
         check("VirtualMachine", order)
         assert request.headers["If-None-Match"] == "*"
+        if any(row["name"] == name for row in self.machines.values()):
+            return self.problem(412, "The resource exists already.")
         size = order["properties"]["hardwareProfile"]["vmSize"]
         if self.sold_out:
             error = {"code": "SkuNotAvailable", "message": f"The requested size {size} is not available."}

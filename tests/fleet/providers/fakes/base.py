@@ -21,7 +21,7 @@ from fleet.providers.base import Billing, CreateSpec, InstanceState, Market, Mon
 from tests.fleet.providers.fakes.description import Drift, load
 from tests.fleet.providers.fakes.routes import Route, routes_of
 from tests.fleet.providers.fakes.server import Answer, Loopback, Request
-from tests.fleet.providers.fakes.troubles import Trouble, cut, halve
+from tests.fleet.providers.fakes.troubles import Trouble, cut, empty, halve
 
 Row = dict[str, Any]
 Arrival = Callable[[Answer], Answer | None]
@@ -207,13 +207,16 @@ class Fake(ABC):
         times: int | None = None,
         on: str | None = None,
         after: int = 0,
+        following: str = "",
         message: str = "because",
     ) -> None:
         """Nothing is done; the answer is the provider's own refusal, or `body` as HTML."""
         own = self.problem(status, message)
         refusal = own if body is None else Answer(status, body, {"Content-Type": "text/html"})
         refusal = Answer(refusal.status, refusal.body, {**refusal.headers, **(headers or {})})
-        self._troubles.append(Trouble(on, refusal=refusal, own=body is None, after=after, times=times))
+        self._troubles.append(
+            Trouble(on, refusal=refusal, own=body is None, after=after, times=times, following=following)
+        )
 
     def hang(self, on: str | None = None) -> None:
         """The answer never comes."""
@@ -226,6 +229,15 @@ class Fake(ABC):
     def cut_listing(self, on: str = "list", *, after: int = 0, politely: bool = False) -> None:
         """Half of the answer comes. `politely`: with a length that fits."""
         self._troubles.append(Trouble(on, happen=halve if politely else cut, after=after))
+
+    def empty_answer(self, on: str) -> None:
+        """It is done, and what should be named in the answer's lists is not."""
+        self._troubles.append(Trouble(on, happen=empty))
+
+    def garble_answer(self, body: str, on: str) -> None:
+        """It is done, and the answer is other JSON than the API's."""
+        garbled = Answer(200, body.encode(), {"Content-Type": "application/json"})
+        self._troubles.append(Trouble(on, happen=lambda _: garbled))
 
     def asked(self, act: str) -> list[Request]:
         return [request for name, request in self.requests if name == act]

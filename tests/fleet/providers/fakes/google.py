@@ -77,6 +77,7 @@ class GoogleFake(Fake):
         super().reset()
         self.sold_out = False
         self.operations: dict[str, Row] = {}
+        self.ordered: dict[str, Answer] = {}
         self.warnings: dict[str, Row] = {}
         self.tokens_asked = 0
 
@@ -270,13 +271,16 @@ class GoogleFake(Fake):
     @route("POST", f"{HERE}/zones/{{}}/instances", "create")
     def create(self, request: Request, zone: str) -> Answer:
         order = request.json
+        if made := self.ordered.get(request.query["requestId"]):
+            return made
         if order["machineType"].rsplit("/", 1)[-1] not in {row["name"] for row in self.kinds()}:
             return self.problem(400, "Invalid value for field 'resource.machineType'.")
         row = self.row(self.number()) | {name: order[name] for name in ("name", "labels", "scheduling")}
         if self.sold_out:
             return self.operation("insert", row["id"], "ZONE_RESOURCE_POOL_EXHAUSTED")
         self.add(row)
-        return self.operation("insert", row["id"])
+        self.ordered[request.query["requestId"]] = made = self.operation("insert", row["id"])
+        return made
 
     @route("GET", f"{HERE}/zones/{{}}/operations/{{}}", "operation")
     def progress(self, request: Request, zone: str, name: str) -> Answer:

@@ -64,6 +64,7 @@ class TencentFake(Fake):
         self.sold_out = False
         self.priced = True
         self.keys: dict[str, str] = {}
+        self.ordered: dict[str, str] = {}
         self.tasks: list[Row] = []
         self.bin: set[str] = set()
 
@@ -234,13 +235,16 @@ class TencentFake(Fake):
     @route("POST", "/RunInstances", "create")
     def create(self, request: Request) -> Answer:
         asked = request.json
+        if made := self.ordered.get(asked["ClientToken"]):
+            return self.done(InstanceIdSet=[made])
         if self.sold_out:
             return self.says("ResourcesSoldOut.SpecifiedInstanceType", "The specified instance type is sold out.")
         if asked["InstanceType"] != TYPE:
             return self.says("InvalidParameterValue.InstanceTypeNotFound", "No such type.")
         row = self.row(self.number()) | {"InstanceName": asked["InstanceName"], "Placement": asked["Placement"]}
         row |= {"Tags": asked["TagSpecification"][0]["Tags"], "InstanceChargeType": asked["InstanceChargeType"]}
-        return self.done(InstanceIdSet=[self.add(row)["InstanceId"]])
+        made = self.ordered[asked["ClientToken"]] = self.add(row)["InstanceId"]
+        return self.done(InstanceIdSet=[made])
 
     @route("POST", "/DescribeZoneInstanceConfigInfos", "offers")
     def sold(self, request: Request) -> Answer:
