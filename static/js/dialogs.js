@@ -26,6 +26,8 @@ const closeMenus = (except) =>
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-open]");
   if (opener) document.getElementById(opener.dataset.open)?.showModal();
+  /* Such a button submits nothing: Enter in a field of the dialog is for the one that acts. */
+  event.target.closest("[data-close]")?.closest("dialog").close();
   const copier = event.target.closest("[data-copy]");
   if (copier) copy(copier);
   closeMenus(event.target.closest("details"));

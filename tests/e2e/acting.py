@@ -51,9 +51,16 @@ def ask(page: Page, act: str, *, name: str, loses: bool = False) -> None:
     if loses:
         button = dialog.locator(".risk.solid")
         expect(button).to_be_disabled()
-        dialog.get_by_label("Type the machine’s name to confirm").fill(name)
+        field = dialog.get_by_label("Type the machine’s name to confirm")
+        field.fill("another")
+        field.press("Enter")
+        expect(dialog).to_be_visible()
+        field.fill(name)
         expect(button).to_be_enabled()
-    dialog.locator("button:not([formmethod])").press("Enter")
+        # From the field, as people do: Enter there must mean yes.
+        field.press("Enter")
+    else:
+        dialog.locator("button:not([data-close])").press("Enter")
     expect(page.locator("#operation")).to_contain_text(f"{act} ")
     expect(page.locator("#operation [aria-current=step]")).to_be_visible()
 
