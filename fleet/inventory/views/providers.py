@@ -35,6 +35,7 @@ from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationState
 from fleet.inventory.operations.progress import Progress
 from fleet.inventory.prices import Burn, burn, price_now
+from fleet.inventory.provider_choices import ACTS, SELF_MADE, provider_choices
 from fleet.providers.base import Capability
 from fleet.providers.errors import Invalid
 from fleet.providers.registry import adapters
@@ -42,8 +43,6 @@ from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
 from fleet.teams.models import Role
 
-# Accounts of these kinds make themselves.
-SELF_MADE = {MANUAL, "sandbox"}
 # Instances shows them all, with filters.
 MACHINES_SHOWN = 200
 OPERATIONS_SHOWN, FAILED_SHOWN = 20, timedelta(days=7)
@@ -61,12 +60,16 @@ class Row:
 
 @require_safe
 def providers(request: TeamRequest) -> HttpResponse:
+    find, can = request.GET.get("find", ""), request.GET.get("can", "")
     rows = [row_of(account) for account in accounts_with_counts(request)]
     context = {
         **TAB,
         "rows": [row for row in rows if not row.account.disconnected_at],
         "disconnected": [row for row in rows if row.account.disconnected_at],
-        "kinds": [(kind, label_of(kind)) for kind in adapters() if kind not in SELF_MADE],
+        "choices": provider_choices(find=find, can=can),
+        "acts": ACTS.items(),
+        "find": find,
+        "can": can,
     }
     return render(request, "inventory/providers.html", context)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet.inventory.account_form import PREFIX, AccountForm
-from fleet.inventory.views.providers import SELF_MADE
+from fleet.inventory.provider_choices import SELF_MADE
 from fleet.providers.errors import InvalidOption
 from fleet.providers.registry import adapters
 

@@ -14,8 +14,9 @@ from fleet.inventory.drafts import run_draft
 from fleet.inventory.models import ProviderAccount
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.poll import poll_account
+from fleet.inventory.provider_choices import provider_choices
 from fleet.inventory.views.providers import SELF_MADE
-from fleet.providers.base import AccountInfo, Scope
+from fleet.providers.base import AccountInfo, Capability, Scope, Sign
 from fleet.providers.errors import AuthFailed
 from fleet.providers.registry import adapters
 from fleet.teams.audit import Actor
@@ -51,6 +52,36 @@ class TestList:
         assert f"{TAB}new/aws/" in page
         assert f"{TAB}new/manual/" not in page
         assert f"{TAB}new/sandbox/" not in page
+
+    def test_a_viewer_is_offered_nothing_to_add(self, lab, vera, as_user):
+        assert "add-account" not in as_user(vera).get(TAB).text
+
+    @pytest.mark.parametrize(
+        ("query", "shown", "hidden"),
+        [
+            ({"find": " AMAZON "}, "aws", "lambda"),
+            ({"find": "lambda"}, "lambda", "aws"),
+            ({"can": "stop"}, "aws", "lambda"),
+            ({"find": "lambda", "can": "create"}, "lambda", "aws"),
+        ],
+    )
+    def test_providers_are_found_by_name_and_by_what_they_let_do(self, lab, alice, as_user, query, shown, hidden):
+        page = as_user(alice).get(TAB, query).text
+        assert f"{TAB}new/{shown}/" in page
+        assert f"{TAB}new/{hidden}/" not in page
+
+    def test_who_finds_no_provider_is_told_what_to_do(self, lab, alice, as_user):
+        page = as_user(alice).get(TAB, {"find": '"><script>', "can": "fly"}).text
+        assert "No such provider" in page
+        assert "by hand" in page
+        assert 'value="&quot;&gt;&lt;script&gt;"' in page
+
+    def test_what_a_stop_costs_stands_beside_each_provider(self, alice):
+        stopped = {choice.kind: choice.stopped for choice in provider_choices()}
+        assert stopped["lambda"] is None
+        assert (stopped["aws"].sign, stopped["aws"].loses) == (Sign.PAID, True)
+        for kind, told in stopped.items():
+            assert (told is not None) == (Capability.STOP in adapters()[kind].capabilities)
 
     def test_a_failing_account_says_what_and_what_to_do(self, lab, alice, as_user):
         ProviderAccount.objects.update(failures=3, error_kind="auth_failed", error_detail="<b>revoked</b>")
