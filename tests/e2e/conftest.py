@@ -41,6 +41,16 @@ def database_url() -> str:
     return " ".join(f"{key}='{value}'" for key, value in quoted.items())
 
 
+def on_the_tests_database() -> dict[str, str]:
+    """What another process of this installation is told."""
+    return {
+        "DATABASE_URL": database_url(),
+        "REDIS_URL": settings.REDIS_URL,
+        "HASHED_STATIC": "0",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
 def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -52,11 +62,8 @@ def server(django_db_setup) -> Iterator[Server]:
     port = free_port()
     environment = {
         **os.environ,
-        "DATABASE_URL": database_url(),
-        "REDIS_URL": settings.REDIS_URL,
-        "HASHED_STATIC": "0",
+        **on_the_tests_database(),
         "ALLOWED_HOSTS": "127.0.0.1",
-        "PYTHONPATH": str(ROOT),
         "METRICS_TOKEN": METRICS_TOKEN,
     }
     words = ["-m", "uvicorn", "config.asgi:application", "--port", str(port), "--log-level", "warning"]
