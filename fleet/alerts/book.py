@@ -139,8 +139,8 @@ class Book:
         """What it cost while it was closed is not its doing."""
         alert.money_before = alert.money_so_far(self.now) or Decimal(0)
         alert.price_per_hour, alert.priced_from = None, self.now
-        # What was told as part of an outage did not come and go.
-        alert.reopened += alert.closed_why != "folded"
+        # What was told as part of an outage only did not come and go; what people had heard of by itself did.
+        alert.reopened += alert.closed_why != "folded" or alert.announced_at is not None
         alert.closed_at, alert.closed_why, alert.dismissed = None, "", False
         alert.acknowledged_at = alert.acknowledged_by = alert.announced_at = None
         alert.escalated_at = alert.escalated_to = None

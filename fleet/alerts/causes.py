@@ -195,6 +195,14 @@ for _cause in (
         quietable=False,
     ),
     Cause(
+        "channel.broken",
+        _("takes no more messages"),
+        _(
+            "Look at the channel under Settings, Channels: it says what is wrong there. What could not be told is told once it works again."
+        ),
+        quietable=False,
+    ),
+    Cause(
         "rackrent.trouble",
         _("Rackrent itself has trouble"),
         _("Look at /healthz and at the log of the process that is named below; while it lasts, alerts may come late."),

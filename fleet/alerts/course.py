@@ -256,7 +256,7 @@ class Course:
             (Quiet.NO, kind in _ACTS),
             (Quiet.FOLDED, ends and self.why == "folded"),
             (Quiet.MAINTENANCE, (ends and unheard) or self.is_covered()),
-            (Quiet.FOLDED, kind == Kind.SIGNAL and (now - alert.opened_at < SETTLING or not self._new_kinds())),
+            (Quiet.JOINED, kind == Kind.SIGNAL and (now - alert.opened_at < SETTLING or not self._new_kinds())),
             (Quiet.SNOOZED, alert.snoozed_at is not None and kind != Kind.WOKE),
             (Quiet.ACKNOWLEDGED, alert.acknowledged_at is not None and kind in _REPEATS),
             (Quiet.FLAPPING, alert.flapping and kind in _COMINGS),

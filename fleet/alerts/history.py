@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind
 from fleet.alerts.rule_words import rule_words
 from fleet.alerts.words import CLOSED_WORDS, WOKE_WORDS, unanswered_words
+from fleet.teams.actor_words import actor_text
 
 # A flapping alert writes events by the thousand; its page shows the newest.
 EVENTS_SHOWN = 200
@@ -26,7 +27,7 @@ class Happening:
     @property
     def who(self) -> str:
         """A person, a script, or "" for Rackrent itself."""
-        return self.event.actor.display_name if self.event.actor else self.event.actor_label
+        return self.event.actor.display_name if self.event.actor else actor_text(self.event.actor_label)
 
     @property
     def detail(self) -> str:

@@ -10,16 +10,18 @@ from functools import cached_property
 
 from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
+from django.utils.translation import gettext as _
 
 from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.models import Delivery, DeliveryState
 from fleet.alerts.escalation import policy_of
-from fleet.alerts.models import Alert, EscalationPolicy, Severity, Signal
+from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, EscalationPolicy, Severity, Signal
 from fleet.alerts.places import machine_place, provider_name
 from fleet.alerts.words import closed_words, remedy_of, signal_words, title_of, why_of
 from fleet.formats import money_text
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.states import GpuState
+from fleet.teams.actor_words import actor_text
 from fleet.teams.models import User
 from fleet.telemetry.latest import MachineNow, machines_now
 from fleet.words import state_word
@@ -43,6 +45,8 @@ class Line:
     signals: list[Signal] = field(default_factory=list)
     signal_count: int = 0
     told: list[Delivery] = field(default_factory=list)
+    # What acknowledged it where no person with an account did.
+    label: str = ""
     policy: EscalationPolicy | None = None
 
     @property
@@ -61,6 +65,11 @@ class Line:
     @cached_property
     def remedy(self) -> str:
         return remedy_of(self.alert)
+
+    @property
+    def acknowledged_by(self) -> str:
+        person = self.alert.acknowledged_by
+        return person.display_name if person else actor_text(self.label) or _("a script")
 
     @property
     def closed_why(self) -> str:
@@ -121,10 +130,11 @@ class Line:
 
 
 def load_lines(alerts: Sequence[Alert], *, now: datetime, reader: User | None = None) -> list[Line]:
-    """`alerts` are of one team and come with what is RELATED. Of messages to personal channels the reader sees their own. Nine queries at most, however many there are."""
+    """`alerts` are of one team and come with what is RELATED. Of messages to personal channels the reader sees their own. Ten queries at most, however many there are."""
     machines = _machines_of([alert.instance for alert in alerts if alert.instance], now)
     signals, told = _signals_of(alerts), _told_of(alerts, reader)
     policy = policy_of(alerts[0].team) if alerts else None
+    labels = _labels_of(alerts)
     return [
         Line(
             alert,
@@ -132,6 +142,7 @@ def load_lines(alerts: Sequence[Alert], *, now: datetime, reader: User | None = 
             machines.get(alert.instance_id or 0),
             *signals.get(alert.pk, ([], 0)),
             told.get(alert.pk, []),
+            labels.get(alert.pk, ""),
             policy,
         )
         for alert in alerts
@@ -154,6 +165,15 @@ def _signals_of(alerts: Sequence[Alert]) -> Mapping[int, tuple[list[Signal], int
     for signal in rows.filter(row__lte=SIGNALS_SHOWN).order_by("since", "pk"):
         found.setdefault(signal.alert_id, ([], signal.total))[0].append(signal)
     return found
+
+
+def _labels_of(alerts: Sequence[Alert]) -> Mapping[int, str]:
+    """What acknowledged those that no person with an account did: links and tokens."""
+    by_others = [alert.pk for alert in alerts if alert.acknowledged_at and alert.acknowledged_by_id is None]
+    if not by_others:
+        return {}
+    rows = AlertEvent.objects.filter(alert__in=by_others, kind=AlertEventKind.ACKNOWLEDGED).order_by("at", "pk")
+    return dict(rows.values_list("alert_id", "actor_label"))
 
 
 def _told_of(alerts: Sequence[Alert], reader: User | None) -> Mapping[int, list[Delivery]]:

@@ -62,6 +62,7 @@ class Quiet(models.TextChoices):
     SNOOZED = "snoozed", _("snoozed")
     FLAPPING = "flapping", _("comes and goes")
     FOLDED = "folded", _("part of a larger alert")
+    JOINED = "joined", _("part of what was told")
     ACKNOWLEDGED = "acknowledged", _("somebody works on it")
 
 

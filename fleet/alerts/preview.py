@@ -13,12 +13,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.db.models import Min
 
 from fleet.alerts.rules import rule_of
 from fleet.alerts.rules.base import RuleKind
 from fleet.alerts.rules.throttling import HW_POWER_BRAKE, HW_THERMAL, SW_THERMAL
-from fleet.inventory.models import GPU, Instance
 from fleet.providers.base import Billing
 from fleet.teams.models import Team
 
@@ -78,6 +76,29 @@ SELECT instance_id, seen_at AS at FROM (
         AND seen_at >= %(since)s AND billing = %(full)s AND price_per_hour IS NOT NULL) seen
 WHERE before > 0 AND 100 * abs(after - before) / before >= %(percent)s AND after <> before
 """
+# The first of what a rule looks at: before it, nobody knows.
+_FIRST: Mapping[str, str] = {
+    "gpu": """\
+SELECT min(f.at) FROM fleet_gpu g JOIN fleet_instance i ON i.id = g.instance_id, LATERAL (
+    SELECT bucket_at AS at FROM gpu_rollup_1h r WHERE r.gpu_id = g.id AND r.bucket_at >= %(since)s ORDER BY bucket_at LIMIT 1) f
+WHERE i.team_id = %(team)s
+""",
+    "host": """\
+SELECT min(f.at) FROM fleet_instance i, LATERAL (
+    SELECT bucket_at AS at FROM host_rollup_1h r WHERE r.instance_id = i.id AND r.bucket_at >= %(since)s ORDER BY bucket_at LIMIT 1) f
+WHERE i.team_id = %(team)s
+""",
+    "events": """\
+SELECT min(at) FROM (
+    SELECT min(enrolled_at) AS at FROM fleet_agent WHERE instance_id IN (SELECT id FROM fleet_instance WHERE team_id = %(team)s)
+    UNION ALL SELECT min(at) FROM fleet_machineevent
+    WHERE instance_id IN (SELECT id FROM fleet_instance WHERE team_id = %(team)s) AND at >= %(since)s) seen
+""",
+    "observations": """\
+SELECT min(seen_at) FROM fleet_observation
+WHERE instance_id IN (SELECT id FROM fleet_instance WHERE team_id = %(team)s) AND seen_at >= %(since)s
+""",
+}
 # Runs of hits that are no further apart than `gap`.
 _RUNS = """\
 SELECT count(*) FILTER (WHERE before IS NULL OR at - before > %(gap)s), count(DISTINCT instance_id) FROM (
@@ -120,12 +141,13 @@ def preview_rule(
     readings = rule.history in {"gpu", "host"}
     if readings and settings.TELEMETRY_STORE != "postgresql":
         return Preview(kind, now, why="other_store")
-    since = _reaches_back_to(team, rule, now)
-    if since is None:
-        return Preview(kind, now, why="no_history")
     counted = "hours" if readings else "events" if rule.history == "events" else "changes"
     lasting = rule.for_seconds if for_seconds is None else for_seconds
+    since = None
     try:
+        since = _reaches_back_to(team, rule, now)
+        if since is None:
+            return Preview(kind, now, why="no_history")
         times, machines = _count(team, rule, rule.limits(thresholds), lasting, since)
     except OperationalError:
         return Preview(kind, now, since=since, counted=counted, why="too_long")
@@ -133,12 +155,19 @@ def preview_rule(
 
 
 def _reaches_back_to(team: Team, rule: RuleKind, now: datetime) -> datetime | None:
-    """When the first of what the rule looks at was seen, if that is less than 30 days ago; None: there is nothing."""
-    seen: Any = Instance.objects.filter(team=team)
-    if rule.history == "gpu":
-        seen = GPU.objects.filter(instance__team=team)
-    first = seen.aggregate(first=Min("first_seen_at"))["first"]
+    """When the first of what the rule looks at was written, if that is less than 30 days ago; None: there is nothing. Raises OperationalError."""
+    (first,) = _ask(_FIRST[rule.history], {"team": team.pk, "since": now - SPAN})
     return None if first is None else max(first, now - SPAN)
+
+
+def _ask(query: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The one row of the answer. Raises OperationalError when it takes too long."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(TIMEOUT_MS)])
+        cursor.execute(query, values)
+        row: tuple[Any, ...] = cursor.fetchone()
+        cursor.execute("SELECT set_config('statement_timeout', '0', true)")
+    return row
 
 
 def _count(
@@ -158,11 +187,7 @@ def _count(
         "thermal_bits": SW_THERMAL | HW_THERMAL,
         "power_bits": HW_POWER_BRAKE,
     }
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(TIMEOUT_MS)])
-        cursor.execute(_RUNS.format(hits=hits), values)
-        times, machines = cursor.fetchone()
-        cursor.execute("SELECT set_config('statement_timeout', '0', true)")
+    times, machines = _ask(_RUNS.format(hits=hits), values)
     return times, machines
 
 

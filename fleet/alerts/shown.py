@@ -15,6 +15,7 @@ from fleet.alerts.words import title_of
 from fleet.inventory.models import Instance
 from fleet.panels import TIMELINE_LIMIT, Context, TimelineEntry
 from fleet.teams.access import TeamRequest
+from fleet.teams.actor_words import actor_text
 
 MACHINE_LIMIT = 100
 WEEK = timedelta(days=7)
@@ -66,7 +67,7 @@ def alert_events(request: TeamRequest, instance: Instance | None, since: datetim
 
 
 def _entry(event: AlertEvent) -> TimelineEntry:
-    who = f", {event.actor_label}" if event.actor_label else ""
+    who = f", {actor_text(event.actor_label)}" if event.actor_label else ""
     return TimelineEntry(
         at=event.at,
         text=title_of(event.alert),

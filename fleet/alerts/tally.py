@@ -9,9 +9,12 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from fleet.alerts.models import Alert, Severity
+from fleet.alerts.models import Alert, Severity, Signal
+from fleet.alerts.rules.reporting import NETWORK_OUTAGE, PROVIDER_OUTAGE
 from fleet.teams.access import TeamRequest
 from fleet.teams.models import Team
+
+OUTAGES = frozenset({PROVIDER_OUTAGE, NETWORK_OUTAGE})
 
 
 class OpenRow(NamedTuple):
@@ -21,6 +24,8 @@ class OpenRow(NamedTuple):
     instance_id: int | None
     price_per_hour: Decimal | None
     currency: str
+    # A signal of an outage that is open: its money is counted there.
+    is_in_outage: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def severity_counts(rows: Iterable[OpenRow]) -> list[tuple[Severity, int]]:
 def at_stake_of(rows: Iterable[OpenRow]) -> dict[str, Decimal]:
     machines: dict[tuple[str, object], Decimal] = {}
     for row in rows:
-        if row.price_per_hour:
+        if row.price_per_hour and not row.is_in_outage:
             key = (row.currency, row.instance_id or f"alert {row.id}")
             machines[key] = max(row.price_per_hour, machines.get(key, row.price_per_hour))
     amounts: dict[str, Decimal] = {}
@@ -61,13 +66,14 @@ def at_stake_of(rows: Iterable[OpenRow]) -> dict[str, Decimal]:
 
 
 def load_tally(team: Team) -> Tally:
-    rows = Alert.objects.filter(team=team, closed_at=None).values_list(
-        "id", "severity", "snoozed_at", "instance_id", "price_per_hour", "currency"
-    )
+    found = Alert.objects.filter(team=team, closed_at=None)
+    rows = list(found.values_list("id", "severity", "snoozed_at", "instance_id", "price_per_hour", "currency", "cause"))
+    outages = [pk for pk, _severity, snoozed_at, *_others, cause in rows if cause in OUTAGES and snoozed_at is None]
+    out = set(Signal.objects.filter(alert__in=outages, cleared_at=None).values_list("scope", flat=True)) if outages else set()  # fmt: skip
     return Tally(
         [
-            OpenRow(pk, severity, snoozed_at is not None, instance_id, price, currency)
-            for pk, severity, snoozed_at, instance_id, price, currency in rows
+            OpenRow(pk, severity, snoozed_at is not None, machine, price, currency, f"instance:{machine}" in out)
+            for pk, severity, snoozed_at, machine, price, currency, _cause in rows
         ]
     )
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from fleet.alerts.causes import cause_of
+from fleet.alerts.channels.words import failure_text
 from fleet.alerts.models import Alert, Signal
 from fleet.alerts.rule_words import rule_words
 from fleet.alerts.xid_words import xid_words
@@ -37,6 +38,7 @@ CLOSED_WORDS: Mapping[str, str | Promise] = {
     "off": gettext_lazy("the machine was switched off"),
     "gone": gettext_lazy("the machine was given back"),
     "person": gettext_lazy("somebody put it away"),
+    "channel_off": gettext_lazy("the channel was removed or switched off"),
 }
 # Why a snoozed or quiet alert came back (values["why"] of a "woke" event).
 WOKE_WORDS: Mapping[str, str | Promise] = {
@@ -61,13 +63,15 @@ OWN_PARTS: Mapping[str, str | Promise] = {
 
 
 def subject_name(alert: Alert) -> str:
-    """The machine, else what a launch would have been called, else the account, else the team."""
+    """The machine, else the account, what a launch would have been called, the channel, else the team."""
     if alert.instance is not None:
         return alert.instance.name
     if alert.account is not None and alert.subject.startswith("account:"):
         return alert.account.name
     if alert.subject.startswith("operation:"):
         return str(alert.evidence.get("values", {}).get("machine", ""))
+    if alert.subject.startswith("channel:"):
+        return str(alert.evidence.get("values", {}).get("channel", ""))
     return str(_("The fleet")) if alert.cause == "network.outage" else ""
 
 
@@ -251,6 +255,7 @@ def _own(values: Values) -> str:
 
 _WORDS: Mapping[str, Callable[[Values], str]] = {
     "agent_silent": _silent,
+    "channel.broken": lambda values: failure_text(str(values["code"])),
     "driver_hung": _driver,
     "poll_failing": _poll,
     "gpu_lost": lambda _values: _("the driver cannot read it"),

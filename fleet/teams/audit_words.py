@@ -13,6 +13,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from fleet.formats import duration_text
+from fleet.teams.actor_words import actor_text
 from fleet.teams.models import AuditEntry, Role, Scope
 
 Words = Mapping[str, str | Promise]
@@ -145,6 +146,7 @@ FIELDS: Words = {
     "options": _("options"),
     "override_reason": _("why no hold counted"),
     "only_escalated": _("only what is escalated"),
+    "only_mine": _("only one's own machines"),
     "owner": _("owner"),
     "person": pgettext_lazy("audit", "person"),
     "pitfalls": _("pitfalls"),
@@ -219,6 +221,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Line:
     entry: AuditEntry
+    who: str
     action: str
     via: str
     target: str
@@ -231,7 +234,9 @@ def line_of(entry: AuditEntry) -> Line:
         for field, old, new in entry.changes
     ]
     target = word_of(TARGETS, entry.target_type)
-    return Line(entry, word_of(ACTIONS, entry.action), word_of(VIAS, entry.via), target, changes)
+    return Line(
+        entry, actor_text(entry.actor_label), word_of(ACTIONS, entry.action), word_of(VIAS, entry.via), target, changes
+    )
 
 
 def word_of(words: Words, name: str) -> str:

@@ -2,13 +2,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.utils import translation
+from django_htmx.http import HttpResponseClientRedirect
 
 from fleet.teams.access import membership_in
 from fleet.teams.models import Role, User
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Where a session has ended, the page as a whole goes to sign in, and not the part of it that a script has asked for."""
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Any) -> HttpResponseBase:  # type: ignore[override]  # of another header
+        if request.headers.get("HX-Request") != "true":
+            return super().handle_no_permission(request, view_func)
+        page = urlsplit(request.headers.get("HX-Current-URL", ""))
+        back = f"{page.path or '/'}?{page.query}" if page.query else page.path or "/"
+        return HttpResponseClientRedirect(redirect_to_login(back, self.get_login_url(view_func)).url)
 
 
 class LanguageMiddleware:

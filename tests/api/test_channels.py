@@ -95,3 +95,16 @@ def test_a_reader_and_another_team_do_nothing(fleet, acme, rival, as_token):
     assert send(as_token(acme, Scope.READ), "delete", at).status_code == 403
     assert send(as_token(rival, Scope.ADMIN), "post", f"{at}test/").status_code == 404
     assert Channel.objects.filter(pk=fleet.channel.pk).exists()
+
+
+def test_names_are_one_line_and_unknown_fields_are_named(script):
+    answer = send(script, "post", LIST, {**HOOK, "name": "o\nps\u202e"})
+    assert (answer.status_code, answer.json()["name"]) == (201, "o ps")
+    answer = send(
+        script,
+        "post",
+        LIST,
+        {**HOOK, "name": "b", "typed": {"url": "https://hooks.example/x", "secret": SECRET, "nope": "1"}},
+    )
+    assert answer.status_code == 400
+    assert "Unknown: nope. This kind of channel has url, secret." in answer.text

@@ -17,6 +17,8 @@ class MailServer:
     """`replies`: other answers to a command ("RCPT", "DATA", "END" = after the text); "" = it hangs up there."""
 
     replies: dict[str, str] = field(default_factory=dict)
+    # By address, what it says instead of taking it.
+    refused: dict[str, str] = field(default_factory=dict)
     mails: list[EmailMessage] = field(default_factory=list)
     port: int = 0
 
@@ -28,11 +30,13 @@ class _Handler(socketserver.StreamRequestHandler):
         with suppress(OSError):
             self._say("220 stand-in")
             while line := self.rfile.readline():
-                if not self._take(line.decode().split()[0].upper()):
+                if not self._take(line.decode().split()[0].upper(), line.decode()):
                     return
 
-    def _take(self, verb: str) -> bool:
+    def _take(self, verb: str, line: str) -> bool:
         usual = {"DATA": "354 go on", "QUIT": "221 bye"}.get(verb, "250 ok")
+        if verb == "RCPT":
+            usual = next((said for address, said in self.service.refused.items() if address in line), usual)
         if not self._reply(verb, usual):
             return False
         if verb != "DATA" or "DATA" in self.service.replies:

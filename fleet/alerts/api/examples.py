@@ -154,6 +154,7 @@ ROUTE_EXAMPLE: dict[str, Any] = {
     "causes": ["gpu"],
     "projects": [2],
     "only_escalated": False,
+    "only_mine": False,
     "digest": "none",
     "quiet_from": "22:00",
     "quiet_until": "07:00",

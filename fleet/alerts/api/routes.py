@@ -65,6 +65,9 @@ class RouteFields(Body[dict[str, Any]]):
         help_text="Ids of projects whose machines it is about. None: all machines.",
     )
     only_escalated = serializers.BooleanField(required=False, help_text="Only what was escalated.")
+    only_mine = serializers.BooleanField(
+        required=False, help_text="Only machines whose owner is the channel's. For channels of one person."
+    )
     digest = serializers.ChoiceField(choices=Digest.choices, required=False, help_text="How often it is told.")
     quiet_from = ClockField(required=False, allow_null=True, help_text="As in 22:00, on the clock of `time_zone`.")
     quiet_until = ClockField(required=False, allow_null=True, help_text="Over midnight where it is earlier.")

@@ -17,6 +17,7 @@ from fleet.alerts.channels.readers import has_reader, may_act
 from fleet.alerts.channels.routing import zone_of
 from fleet.alerts.models import Alert
 from fleet.alerts.people import acknowledge_alert, snooze_alert
+from fleet.teams.actor_words import LINK
 from fleet.teams.audit import Actor
 
 TOMORROW_AT = time(9)
@@ -79,7 +80,7 @@ def actor_of(channel: Channel, ip_address: str | None) -> Actor:
     """The owner of a personal channel; else nobody knows who pressed it, and the link answers for where it was sent."""
     if channel.owner is not None:
         return Actor(channel.owner, channel.owner.get_username(), "link", ip_address)
-    return Actor(None, f"link sent to {channel.name}", "link", ip_address)
+    return Actor(None, f"{LINK}{channel.name}", "link", ip_address)
 
 
 def snooze_until(action: str, now: datetime, zone: ZoneInfo) -> datetime:

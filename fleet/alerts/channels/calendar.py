@@ -89,20 +89,27 @@ def sync_calendars(*, now: datetime) -> int:
 
 @transaction.atomic
 def sync_calendar(*, team: Team, now: datetime) -> int:
-    """Brings the entries up to what is planned now. What is called off before it began stays, as cancelled; what is past stays as it was."""
+    """Brings the entries up to what is planned now. What is called off before it is over stays, as cancelled; what is past stays as it was."""
     Team.objects.select_for_update().get(pk=team.pk)
     known = {entry.uid: entry for entry in CalendarEntry.objects.filter(team=team)}
     planned = {item.uid: (kind.name, item) for kind in _kinds.values() for item in kind.read(team, now)}
     changed = [
         entry for uid, (kind, item) in planned.items() if (entry := _brought_up(known.get(uid), team, kind, item, now))
     ]
-    off = [entry for uid, entry in known.items() if uid not in planned and entry.cancelled_at is None and entry.starts_at > now]  # fmt: skip
+    gone = [entry for uid, entry in known.items() if uid not in planned and entry.cancelled_at is None]
+    off = [entry for entry in gone if _is_to_come(entry, now)]
     for entry in off:
         entry.cancelled_at, entry.changed_at = now, now
         entry.sequence += 1
     for entry in (*changed, *off):
         entry.save()
     return len(changed) + len(off)
+
+
+def _is_to_come(entry: CalendarEntry, now: datetime) -> bool:
+    """What lasts can be called off while it runs; a moment that has come has come."""
+    is_moment = entry.ends_at - entry.starts_at <= MOMENT
+    return (entry.starts_at if is_moment else entry.ends_at) > now
 
 
 def _brought_up(entry: CalendarEntry | None, team: Team, kind: str, item: Planned, now: datetime) -> CalendarEntry | None:  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -46,11 +47,16 @@ class RouteForm(forms.Form):
         label=_("Severities"), choices=Severity.choices, required=False, widget=forms.CheckboxSelectMultiple,
         help_text=_("none chosen: all of them"),
     )  # fmt: skip
-    causes = forms.MultipleChoiceField(label=_("Kinds of trouble"), required=False, help_text=_("none chosen: all"))
+    causes = forms.MultipleChoiceField(
+        label=_("Kinds of trouble"), required=False, widget=forms.CheckboxSelectMultiple, help_text=_("none chosen: all")
+    )  # fmt: skip
     projects = forms.ModelMultipleChoiceField(
         label=_("Projects"), queryset=Project.objects.none(), required=False, help_text=_("none chosen: all")
     )
     only_escalated = forms.BooleanField(label=_("Only what somebody escalated"), required=False)
+    only_mine = forms.BooleanField(
+        label=_("Only my machines"), required=False, help_text=_("those whose owner you are, and outages that they are part of")
+    )  # fmt: skip
     digest = forms.ChoiceField(label=_("How often"), choices=Digest.choices, initial=Digest.NONE)
     quiet_from = forms.TimeField(
         label=_("Quiet from"), required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
@@ -62,23 +68,38 @@ class RouteForm(forms.Form):
     language = forms.ChoiceField(label=_("Language"), required=False)
     time_zone = forms.ChoiceField(label=_("Time zone"), required=False)
 
-    def __init__(self, data: Any, *, team: Team, route: Route | None = None) -> None:
+    def __init__(self, data: Any, *, team: Team, route: Route | None = None, is_own: bool = True) -> None:
         super().__init__(data, initial=_initial(route) if route else None)
+        if not is_own:
+            del self.fields["only_mine"]
         choices: dict[str, list[tuple[Any, Any]]] = {
-            "causes": [(cause.name, cause.title) for cause in all_causes()],
+            "causes": _causes(route.causes if route else ()),
             "language": [("", _("the reader's")), *settings.LANGUAGES],
             "time_zone": [("", _("the reader's, else UTC")), *((zone, zone) for zone in sorted(ZONES))],
         }
         for name, values in choices.items():
             self.fields[name].choices = values  # type: ignore[attr-defined]  # a choice field
-        self.fields["projects"].queryset = Project.objects.filter(team=team, archived_at=None)  # type: ignore[attr-defined]  # of models
+        projects = Project.objects.filter(team=team, archived_at=None)
+        if projects.exists():
+            self.fields["projects"].queryset = projects  # type: ignore[attr-defined]  # of models
+        else:
+            # A box without choices says nothing.
+            del self.fields["projects"]
 
     def words(self) -> RouteWords:
         return RouteWords(**self.cleaned_data)
 
 
+def _causes(chosen: Iterable[str]) -> list[tuple[str, Any]]:
+    """With the families that scripts have chosen, so that saving the page does not drop them."""
+    known = [(cause.name, cause.title) for cause in all_causes()]
+    names = {name for name, _title in known}
+    families = [(name, _("all of %(family)s") % {"family": name}) for name in chosen if name not in names]
+    return [*families, *known]
+
+
 def _initial(route: Route) -> dict[str, Any]:
-    names = ("severities", "causes", "only_escalated", "digest", "quiet_from", "quiet_until", "urgent_breaks_quiet", "language", "time_zone")  # fmt: skip
+    names = ("severities", "causes", "only_escalated", "only_mine", "digest", "quiet_from", "quiet_until", "urgent_breaks_quiet", "language", "time_zone")  # fmt: skip
     return {**{name: getattr(route, name) for name in names}, "projects": list(route.projects.all())}
 
 

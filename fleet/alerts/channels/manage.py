@@ -12,11 +12,13 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from fleet.alerts.causes import all_causes
+from fleet.alerts.channels.breaking import works_again
 from fleet.alerts.channels.credentials import config_of, parted
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState, Digest, Route
 from fleet.alerts.channels.picking import WAITING
@@ -29,6 +31,7 @@ from fleet.alerts.models import Severity
 from fleet.guard import RefusedAddressError
 from fleet.inventory.credentials import CredentialError
 from fleet.teams.audit import Actor, record
+from fleet.teams.fields import one_line
 from fleet.teams.models import Project, Team, User
 from fleet.telemetry.scrape.run import installation_guard
 from fleet.telemetry.scrape.words import refusal_text
@@ -54,6 +57,7 @@ class RouteWords:
     causes: Sequence[str] = ()
     projects: Sequence[Project] = ()
     only_escalated: bool = False
+    only_mine: bool = False
     quiet_from: time | None = None
     quiet_until: time | None = None
     urgent_breaks_quiet: bool = True
@@ -74,6 +78,7 @@ def add_channel(
     if sender is None:
         raise ChannelError("kind", _("There is no such kind of channel."))
     _check_typed(sender, typed)
+    name = _name(name)
     Team.objects.select_for_update().get(pk=team.pk)
     if Channel.objects.filter(team=team).count() >= MAX_CHANNELS:
         raise ChannelError("name", _("A team has at most %(n)d channels. Remove one first.") % {"n": MAX_CHANNELS})
@@ -88,12 +93,14 @@ def add_channel(
 @transaction.atomic
 def update_channel(*, actor: Actor, channel: Channel, name: str, enabled: bool, typed: Mapping[str, str]) -> Channel:
     """Secrets that are left empty stay as they are; they never go to another address. Raises ChannelError."""
+    if not enabled:
+        works_again(channel, timezone.now(), why="channel_off")
     locked = Channel.objects.select_for_update(of=("self",)).select_related("team").get(pk=channel.pk)
     sender, before = SENDERS[locked.kind], said(locked)
     both = _with_kept(locked, sender, typed)
     _check_typed(sender, both)
     _seal(locked, sender, both)
-    locked.name, locked.enabled = name, enabled
+    locked.name, locked.enabled = _name(name), enabled
     # What was wrong may be mended now; a successful sending says so, and what could not be told is told then.
     locked.broken, locked.hold_until, locked.failures = "", None, 0
     _save(locked)
@@ -111,6 +118,7 @@ def update_channel(*, actor: Actor, channel: Channel, name: str, enabled: bool, 
 @transaction.atomic
 def remove_channel(*, actor: Actor, channel: Channel) -> bool:
     """With its routes and its log. False: it was removed already."""
+    works_again(channel, timezone.now(), why="channel_off")
     old, pk, name = said(channel), channel.pk, str(channel)
     removed, _by_model = Channel.objects.filter(pk=pk).delete()
     if removed:
@@ -174,6 +182,7 @@ def said_of_route(route: Route) -> dict[str, Any]:
         "causes": list(route.causes),
         "project": [project.name for project in Project.objects.filter(pk__in=route.projects.values("pk"))],
         "only_escalated": route.only_escalated,
+        "only_mine": route.only_mine,
         "urgent_breaks_quiet": route.urgent_breaks_quiet,
         "quiet_hours": "–".join(clock) if any(clock) else "",
         "digest": route.digest,
@@ -184,7 +193,7 @@ def said_of_route(route: Route) -> dict[str, Any]:
 
 def _write_route(route: Route, words: RouteWords) -> Route:
     _check_route(route.channel, words)
-    for name in ("only_escalated", "quiet_from", "quiet_until", "urgent_breaks_quiet", "digest", "language", "time_zone"):  # fmt: skip
+    for name in ("only_escalated", "only_mine", "quiet_from", "quiet_until", "urgent_breaks_quiet", "digest", "language", "time_zone"):  # fmt: skip
         setattr(route, name, getattr(words, name))
     route.severities, route.causes = list(words.severities), list(words.causes)
     route.save()
@@ -209,6 +218,8 @@ def _check_route(channel: Channel, words: RouteWords) -> None:
         raise ChannelError("time_zone", _("Choose a time zone of the list, as in Europe/Berlin."))
     if words.digest != Digest.NONE and not SENDERS[channel.kind].gathers:
         raise ChannelError("digest", _("This kind of channel has one incident an alert: it is told at once."))
+    if words.only_mine and channel.owner_id is None:
+        raise ChannelError("only_mine", _("A channel of the team has no machines of its own; name projects instead."))
     if any(project.team_id != channel.team_id for project in words.projects):
         raise ChannelError("projects", _("Choose projects of this team."))
 
@@ -219,7 +230,19 @@ def _known_causes() -> set[str]:
     return names | {name.rpartition(".")[0] for name in names if "." in name}
 
 
+def _name(typed: str) -> str:
+    """As it can be shown. Raises ChannelError where nothing is left."""
+    name = one_line(typed)
+    if not name:
+        raise ChannelError("name", _("This is needed."))
+    return name
+
+
 def _check_typed(sender: Sender, typed: Mapping[str, str]) -> None:
+    if unknown := sorted(set(typed) - {field.name for field in sender.fields}):
+        known = ", ".join(field.name for field in sender.fields)
+        said = {"names": ", ".join(unknown)[:200], "known": known}
+        raise ChannelError("typed", _("Unknown: %(names)s. This kind of channel has %(known)s.") % said)
     for one in sender.fields:
         value = typed.get(one.name, "")
         if not value and one.required:

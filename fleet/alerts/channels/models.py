@@ -78,6 +78,8 @@ class Route(models.Model):
         "fleet.Project", related_name="+"
     )
     only_escalated = models.BooleanField(default=False)
+    # Of the machines of the channel's owner.
+    only_mine = models.BooleanField(default=False)
     quiet_from = models.TimeField(null=True)
     quiet_until = models.TimeField(null=True)
     urgent_breaks_quiet = models.BooleanField(default=True)

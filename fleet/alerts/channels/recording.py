@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from fleet.alerts.channels.breaking import works_again, works_no_more
 from fleet.alerts.channels.models import Channel, Delivery, DeliveryState
 from fleet.alerts.channels.picking import WAITING
 from fleet.alerts.channels.senders.base import Outcome, Result, Sender
@@ -39,12 +40,14 @@ def record_outcome(
     said: dict[str, Any] = {"took_ms": took_ms, "error": outcome.code, "error_detail": outcome.detail[:200]}
     match outcome.result:
         case Result.SENT:
+            works_again(channel, now)
             sending.update(state=State.SENT, sent_at=now, response_id=outcome.response_id[:200], **said)
             _went_well(channel, sender, now)
         case Result.REFUSED:
             sending.update(state=State.DEAD, **said)
             _hold(channel, now + _pause(sender))
         case Result.BROKEN:
+            works_no_more(channel, outcome.code, now)
             sending.update(state=State.DEAD, **said)
             break_channel(channel, outcome.code, now)
         case Result.RETRY | Result.UNCERTAIN:

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone, translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.links import act_url, page_url, site_name
@@ -24,10 +24,13 @@ from fleet.alerts.findings import RANKS
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, Severity
 from fleet.alerts.words import remedy_of, title_of, unanswered_words, why_of
 from fleet.formats import amounts_text, duration_text, money_text
+from fleet.teams.actor_words import actor_text
 
 Kind = AlertEventKind
 # So many alerts a message about many names, worst first.
 NAMED = 10
+# Less than that is not worth a line.
+CENT = Decimal("0.01")
 TITLES: Mapping[str, str | Promise] = {
     Kind.OPENED: "%(what)s",
     Kind.SIGNAL: gettext_lazy("One more signal: %(what)s"),
@@ -175,7 +178,7 @@ def _lines(event: AlertEvent) -> list[str]:
     why = why_of(event.alert)
     said = [_("Evidence: %(words)s") % {"words": why}] if why else []
     if event.actor_label:
-        said.append(_("By %(name)s") % {"name": event.actor_label})
+        said.append(_("By %(name)s") % {"name": actor_text(event.actor_label)})
     if to := str(event.values.get("to") or ""):
         said.append(_("Escalated to %(name)s") % {"name": to})
     if minutes := event.values.get("after_minutes"):
@@ -188,7 +191,7 @@ def _lines(event: AlertEvent) -> list[str]:
 def _facts(alert: Alert, now: datetime) -> list[tuple[str, str]]:
     began = timezone.localtime(alert.since)
     lasted = duration_text(((alert.closed_at or now) - alert.since).total_seconds())
-    facts = [(_("Since"), f"{began:%Y-%m-%d %H:%M} {began.tzname()} ({lasted})")]
+    facts = [(pgettext("alert", "Since"), f"{began:%Y-%m-%d %H:%M} {began.tzname()} ({lasted})")]
     if alert.instance:
         place = " · ".join(part for part in (alert.instance.account.name, alert.instance.region) if part)
         facts.append((_("Machine"), f"{alert.instance.name} ({place})"))
@@ -205,7 +208,7 @@ def _money_facts(alerts: Sequence[Alert], now: datetime) -> list[tuple[str, str]
     for alert in alerts:
         if alert.price_per_hour is not None and alert.is_open:
             an_hour[alert.currency] += alert.price_per_hour
-        if money := alert.money_so_far(now):
+        if (money := alert.money_so_far(now)) and money >= CENT:
             spent[alert.currency] += money
     facts = []
     if an_hour:

@@ -27,6 +27,7 @@ FAILURES: Mapping[str, str | Promise] = {
     "refused": _("The other side does not take this message; the next ones are sent all the same."),
     "server": _("The other side has trouble of its own; it is tried again."),
     "signature": _("The signature does not match. Paste the signing secret again, and check this server's clock."),
+    "some_recipients": _("The mail server refused some of its addresses; the others have it."),
     "strange": _("A page answered instead of the service. Check the address, and proxies on the way."),
     "too_late": _("It could not be sent for a whole day."),
     "unauthorized": _("The key is not valid, or no longer. Paste a new one."),

@@ -116,7 +116,15 @@ def _answer(request: TeamRequest, now: datetime) -> str:
 def _do(act: Act, alerts: list[Alert]) -> str:
     if not alerts:
         return _("Select an alert first.")
-    changed = sum(act.on(alert) for alert in alerts)
+    changed, refusals = 0, []
+    for alert in alerts:
+        try:
+            changed += act.on(alert)
+        except ValidationError as refusal:
+            refusals += refusal.messages
+    if refusals:
+        done = [act.said(changed)] if changed else []
+        return " ".join([*done, *dict.fromkeys(refusals)])
     return act.said(changed) if changed else _("Nothing changed: it was done already, or the alert has closed.")
 
 

@@ -147,3 +147,10 @@ def test_a_machines_page_lists_its_alerts_and_their_course(opened, bob, as_user)
     text = as_user(bob).get(f"/t/acme/instances/{alert.instance_id}/").text
     assert f'href="/t/acme/alerts/{alert.pk}/"' in text
     assert "train-01 lost a GPU<small>Opened" in text
+
+
+def test_of_several_those_that_may_be_done_are_done_and_the_rest_is_said(opened, bob, as_user):
+    first, warning, last = opened("a", "note"), opened("b", "warning"), opened("c", "note")
+    answer = as_user(bob).post(ACT, {"do": "resolve", "alert": [first.pk, warning.pk, last.pk]}, follow=True)
+    assert [fresh(alert).is_open for alert in (first, warning, last)] == [False, True, False]
+    assert "2 notes put away until they stop. Warnings close when the evidence shows that they are over." in answer.text

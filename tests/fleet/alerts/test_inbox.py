@@ -16,6 +16,7 @@ from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.door import clear_event, raise_event
 from fleet.alerts.inbox import PAGE_SIZE
 from fleet.alerts.people import acknowledge_alert, snooze_alert
+from fleet.teams.audit import Actor
 
 INBOX = "/t/acme/alerts/"
 
@@ -182,3 +183,30 @@ def test_more_than_a_page_of_alerts_costs_as_many_queries_as_one(which, trouble,
     one = [queries(grouped) for grouped in groupings]
     more(1, PAGE_SIZE + 20)
     assert [queries(grouped) for grouped in groupings] == one
+
+
+def test_where_the_session_has_ended_the_whole_page_goes_to_sign_in(acme, client):
+    page = "http://testserver/t/acme/alerts/?show=open"
+    answer = client.get(INBOX, headers={"HX-Request": "true", "HX-Current-URL": page})
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["HX-Redirect"] == "/login/?next=/t/acme/alerts/%3Fshow%3Dopen"
+    assert client.get(INBOX).url == "/login/?next=/t/acme/alerts/"
+
+
+def test_whoever_acknowledged_it_by_a_link_is_called_so(trouble, alice, as_user):
+    alert = trouble("train-01")
+    acknowledge_alert(actor=Actor(None, "link sent to ops", "link"), alert=alert, now=timezone.now())
+    assert "Acknowledged by link sent to ops" in as_user(alice).get(INBOX).text
+
+
+def test_a_machine_of_an_outage_is_at_stake_once(trouble, acme, account, alice, as_user):
+    lost = trouble("train-01", "gpu.lost", price=10)
+    other = trouble("train-02", "gpu.lost", price=4)
+    for number, machine in enumerate((lost.instance, None)):
+        raise_event(
+            team=acme, cause="provider.outage", subject=f"account:{account.pk}", severity="urgent", account=account,
+            signal="agent_silent", detail=f"m{number}", scope=f"instance:{machine.pk}" if machine else "instance:999",
+            price_per_hour=Decimal(10), currency="USD", now=timezone.now(),
+        )  # fmt: skip
+    assert other.price_per_hour == 4
+    assert "$24.00/h at stake" in as_user(alice).get(INBOX).text

@@ -11,7 +11,7 @@ from django.test import override_settings
 from fleet.alerts.preview import preview_rule, statistic_for
 from fleet.alerts.rules import all_rules
 from fleet.inventory.models import GPU, Instance, Observation
-from fleet.telemetry.models import HostLatest, MachineEvent
+from fleet.telemetry.models import Agent, HostLatest, MachineEvent
 from fleet.telemetry.partitions import ensure_partitions
 from fleet.telemetry.rollups.models import GpuRollupHour, HostRollupHour
 from tests.fleet.alerts.conftest import NOON
@@ -117,9 +117,23 @@ def test_changes_of_price(acme, machine):
 
 def test_it_says_how_far_history_reaches(acme, roll):
     roll(5, stalled=900.0)
-    assert preview_rule(team=acme, kind="stalled", now=NOON).since == NOON - timedelta(days=10)
-    GPU.objects.update(first_seen_at=NOON - timedelta(days=90))
+    assert preview_rule(team=acme, kind="stalled", now=NOON).since == hours_ago(5)
+    roll(31 * 24)
+    assert preview_rule(team=acme, kind="stalled", now=NOON).since == hours_ago(5)
+    roll(30 * 24)
     assert preview_rule(team=acme, kind="stalled", now=NOON).since == NOON - timedelta(days=30)
+
+
+def test_machines_without_an_agent_never_reported_so_nobody_can_say(acme, machine):
+    for kind in ("stalled", "disk", "xid", "price_changed"):
+        preview = preview_rule(team=acme, kind=kind, now=NOON)
+        assert (preview.times, preview.why) == (None, "no_history"), kind
+
+
+def test_of_machines_with_an_agent_no_event_is_none(acme, machine):
+    Agent.objects.create(instance=machine, token_hash="h", prefix="p", enrolled_at=hours_ago(50))
+    assert counted(acme, "xid") == (0, 0)
+    assert preview_rule(team=acme, kind="xid", now=NOON).since == hours_ago(50)
 
 
 @pytest.mark.parametrize("kind", ["poll_failing", "clock_skew", "agent_outdated", "lease_ending", "own_trouble"])
@@ -146,6 +160,7 @@ def test_every_rule_can_be_previewed_or_says_why_not(acme, machine):
 
 
 def test_a_preview_that_takes_too_long_says_so(acme, roll, monkeypatch):
+    roll(5)
     monkeypatch.setattr(
         "fleet.alerts.preview._hits", lambda *_: "SELECT 1::bigint AS instance_id, now() AS at, pg_sleep(1)"
     )

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from email.utils import parseaddr
 
 from django.conf import settings
-from django.core.mail import EmailMultiAlternatives
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.smtp import EmailBackend
+from django.core.mail.message import sanitize_address
 from django.template.loader import render_to_string
 from django.utils.translation import gettext_lazy as _
 
@@ -32,14 +34,15 @@ class Email(Sender):
             return Outcome(Result.BROKEN, "no_mail_server")
         mail = self._mail(message, addresses(config["to"]))
         try:
-            mail.send()
+            refused = deliver(mail)
         except smtplib.SMTPException as error:
             return _failed(error)
         except TimeoutError as error:
             return Outcome(Result.UNCERTAIN, "no_answer", type(error).__name__)
         except (OSError, UnicodeError) as error:
             return Outcome(Result.RETRY, "unreachable", type(error).__name__)
-        return Outcome(Result.SENT, response_id=mail.extra_headers["Message-ID"][:200])
+        code, detail = ("some_recipients", _refusals(refused)) if refused else ("", "")
+        return Outcome(Result.SENT, code, detail, response_id=mail.extra_headers["Message-ID"][:200])
 
     def _mail(self, message: Message, to: list[str]) -> EmailMultiAlternatives:
         host = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
@@ -53,6 +56,31 @@ class Email(Sender):
         mail = EmailMultiAlternatives(title, text, to=to, headers=headers)
         mail.attach_alternative(render_to_string("alerts/channels/mail.html", {"message": message}), "text/html")
         return mail
+
+
+def deliver(mail: EmailMultiAlternatives) -> Mapping[str, tuple[int, bytes]]:
+    """The addresses that were refused while others were taken; Django's own sending keeps silent about them. Raises what smtplib does."""
+    connection = get_connection()
+    if not isinstance(connection, EmailBackend):
+        mail.send()
+        return {}
+    connection.open()
+    try:
+        assert connection.connection is not None
+        sender = sanitize_address(parseaddr(mail.from_email)[1], "utf-8")
+        to = [sanitize_address(address, "utf-8") for address in mail.recipients()]
+        refused: Mapping[str, tuple[int, bytes]] = connection.connection.sendmail(
+            sender,
+            to,
+            mail.message().as_bytes(linesep="\r\n"),  # type: ignore[call-arg]  # of Django's own message
+        )
+        return refused
+    finally:
+        connection.close()
+
+
+def _refusals(refused: Mapping[str, tuple[int, bytes]]) -> str:
+    return ", ".join(f"{address} {code}" for address, (code, _said) in refused.items())
 
 
 def addresses(typed: str) -> list[str]:

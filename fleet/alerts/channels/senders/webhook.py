@@ -20,7 +20,6 @@ from fleet.alerts.channels.senders.http import HttpSender, Request, as_json
 from fleet.alerts.channels.senders.text import body_of, title_of
 
 PREFIX = "whsec_"
-REPLAY_WINDOW_SECONDS = 300
 
 
 class Webhook(HttpSender):

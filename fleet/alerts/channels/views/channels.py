@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from fleet.alerts.causes import cause_of
 from fleet.alerts.channels import manage
 from fleet.alerts.channels.calendar import make_feed, revoke_feed
 from fleet.alerts.channels.forms import ChannelForm, RouteForm
@@ -21,6 +22,7 @@ from fleet.alerts.channels.links import base_url
 from fleet.alerts.channels.models import CalendarFeed, Channel, Delivery, DeliveryState, Route
 from fleet.alerts.channels.senders.registry import SENDERS
 from fleet.alerts.channels.words import failure_text
+from fleet.alerts.models import Severity
 from fleet.alerts.words import title_of
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest, requires
@@ -132,7 +134,7 @@ def _route(request: TeamRequest, route_id: int) -> Route:
 
 
 def _route_form(request: TeamRequest, found: Channel, route: Route | None) -> HttpResponse:
-    form = RouteForm(request.POST or None, team=request.team, route=route)
+    form = RouteForm(request.POST or None, team=request.team, route=route, is_own=found.owner_id is not None)
     if request.method == "POST" and form.is_valid():
         try:
             manage.save_route(actor=Actor.of_page(request), channel=found, words=form.words(), route=route)
@@ -207,9 +209,16 @@ def _shown(found: Channel) -> dict[str, Any]:
         "channel": found,
         "health": health,
         "gathers": SENDERS[found.kind].gathers,
-        "routes": list(found.routes.prefetch_related("projects").order_by("pk")),
+        "routes": [_said(route) for route in found.routes.prefetch_related("projects").order_by("pk")],
         "log": [_line(row) for row in log.order_by("-pk")[:LOG_LENGTH]],
     }
+
+
+def _said(route: Route) -> Route:
+    """With its lists as people read them."""
+    route.severity_words = ", ".join(str(Severity(name).label) for name in route.severities)  # type: ignore[attr-defined]
+    route.cause_words = ", ".join(str(cause_of(name).title) for name in route.causes)  # type: ignore[attr-defined]
+    return route
 
 
 def _line(row: Delivery) -> dict[str, Any]:

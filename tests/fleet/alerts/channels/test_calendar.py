@@ -78,6 +78,16 @@ def test_what_is_called_off_says_so(acme, machine, alice, by, feed):
     assert sync(acme) == 0
 
 
+def test_what_is_called_off_while_it_runs_says_so_too(acme, machine, alice, by, feed, clock):
+    window = add_window(actor=by(alice), team=acme, starts_at=minutes(60), ends_at=minutes(120), now=NOON, instance=machine)  # fmt: skip
+    sync(acme)
+    clock.move_to(minutes(90))
+    cancel_window(actor=by(alice), window=window, now=minutes(90))
+    sync(acme)
+    (cancelled,) = read(feed)
+    assert (int(cancelled["SEQUENCE"]), str(cancelled["STATUS"])) == (1, "CANCELLED")
+
+
 def test_a_machine_that_is_given_back_early_has_no_end_to_wait_for(acme, make_instance, feed):
     machine = make_instance(name="x", expires_at=minutes(600))
     sync(acme)

@@ -56,6 +56,15 @@ def test_bad_answers(mail, replies, result, code):
     assert not mail.mails
 
 
+def test_one_refused_address_of_several_is_said(mail):
+    mail.refused = {"ops@example.org": "550 mailbox full"}
+    outcome = send()
+    assert (outcome.result, outcome.code) == (Result.SENT, "some_recipients")
+    assert outcome.detail == "ops@example.org 550"
+    assert outcome.code in FAILURES
+    assert len(mail.mails) == 1
+
+
 def test_a_mail_server_that_is_away_is_tried_again(mail, settings):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

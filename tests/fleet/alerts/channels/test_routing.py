@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from fleet.alerts.channels.manage import RouteWords, save_route
+from fleet.alerts.channels.manage import ChannelError, RouteWords, save_route
 from fleet.alerts.channels.models import Delivery
 from fleet.alerts.door import clear_event, raise_event
 from fleet.alerts.models import MaintenanceWindow
@@ -53,6 +53,25 @@ def test_projects(acme, machine, make_instance, project, make_channel):
     assert heard(channel) == []
     trouble(acme, make_instance(name="b", project=project))
     assert heard(channel) == ["opened"]
+
+
+def test_only_my_machines(acme, account, machine, make_instance, bob, make_channel):
+    channel = make_channel(owner=bob, only_mine=True)
+    trouble(acme, machine)
+    assert heard(channel) == []
+    own = make_instance(name="bobs", owner=bob, account=account)
+    trouble(acme, own)
+    assert heard(channel) == ["opened"]
+    raise_event(team=acme, cause="provider.outage", subject=f"account:{account.pk}", severity="urgent", account=account, now=NOON)  # fmt: skip
+    raise_event(team=acme, cause="network.outage", subject="team", severity="urgent", now=NOON)
+    raise_event(team=acme, cause="rackrent.trouble", subject="rackrent", severity="urgent", now=NOON)
+    assert [row.alert.cause for row in channel.deliveries.order_by("pk")] == ["gpu.lost", "provider.outage", "network.outage"]  # fmt: skip
+
+
+def test_a_channel_of_the_team_has_no_machines_of_its_own(make_channel):
+    with pytest.raises(ChannelError) as refusal:
+        make_channel(only_mine=True)
+    assert refusal.value.field == "only_mine"
 
 
 def test_another_team_hears_nothing(acme, rival, machine, make_channel):

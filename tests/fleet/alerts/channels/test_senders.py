@@ -72,6 +72,19 @@ def test_a_message_that_is_too_long_is_cut_and_taken(kind, service):
 
 
 @each
+@pytest.mark.parametrize("line", ["长" * 30_000, "<&" * 15_000])
+def test_what_takes_more_bytes_than_signs_is_cut_and_taken(kind, service, line):
+    long = make_message(title=line, lines=[line, "tail"], facts=[("长", line)] * 3)
+    assert send(kind, service, long).result == Result.SENT
+
+
+@pytest.mark.parametrize("kind", ["teams"])
+def test_what_grows_in_json_is_cut_too(kind, service):
+    long = make_message(title='"' * 9_000, lines=['"\\' * 9_000, "tail"])
+    assert send(kind, service, long).result == Result.SENT
+
+
+@each
 def test_names_from_machines_call_nobody_and_make_no_link(kind, service):
     message = make_message(title=HOSTILE, lines=[HOSTILE], facts=[(HOSTILE, HOSTILE)])
     assert send(kind, service, message).result == Result.SENT
