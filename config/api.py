@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
-from fleet.inventory.api import accounts, machines, offer_lists, offers, operations, records, ssh_keys
+from fleet.inventory.api import accounts, machines, offer_lists, offers, operations, records, runbooks, ssh_keys
 from fleet.pages.plan_api import PlanView
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
@@ -35,6 +35,7 @@ router.register("instances", machines.InstanceViewSet)
 router.register("gpus", machines.GPUViewSet)
 router.register("observations", records.ObservationViewSet)
 router.register("environments", records.EnvironmentViewSet)
+router.register("runbooks", runbooks.RunbookViewSet)
 router.register("holds", records.HoldViewSet)
 router.register("operations", operations.OperationViewSet)
 router.register("offers", offers.OfferViewSet)

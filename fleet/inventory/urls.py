@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.inventory.views import acts, bulk, images, machines, offer_lists, offers, operations, providers, ssh
+from fleet.inventory.views import (
+    acts,
+    bulk,
+    environment_diff,
+    environments,
+    images,
+    machines,
+    offer_lists,
+    offers,
+    operations,
+    providers,
+    ssh,
+)
 
 team_urlpatterns = [
     path("images/", images.images, name="images"),
+    path("images/compare/", environment_diff.environment_diff, name="environment_diff"),
+    path("images/<int:pk>/", environments.environment, {"of_image": True}, name="image"),
+    path("images/<int:pk>/edit/", environments.environment_edit, {"of_image": True}, name="image_edit"),
+    path("images/<int:pk>/export/", environments.environment_export, {"of_image": True}, name="image_export"),
+    path("images/<int:pk>/remove/", environments.environment_remove, {"of_image": True}, name="image_remove"),
+    path("environments/add/", environments.environment_add, name="environment_add"),
+    path("environments/<int:pk>/", environments.environment, {"of_image": False}, name="environment"),
+    path("environments/<int:pk>/edit/", environments.environment_edit, {"of_image": False}, name="environment_edit"),
+    path(
+        "environments/<int:pk>/export/", environments.environment_export, {"of_image": False}, name="environment_export"
+    ),
+    path(
+        "environments/<int:pk>/remove/", environments.environment_remove, {"of_image": False}, name="environment_remove"
+    ),
     path("instances/add/", machines.machine_add, name="machine_add"),
     path("instances/act/", bulk.instances_act, name="instances_act"),
     path("instances/acted/<slug:batch>/", bulk.instances_acted, name="instances_acted"),

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils import timezone
 
+from fleet.inventory.environments.verdicts import verdict_of_machine
 from fleet.inventory.models import EnvironmentReport, Instance
 from fleet.inventory.remote import fingerprint
 from fleet.panels import Context
@@ -48,14 +49,21 @@ def serving_context(_request: HttpRequest, instance: Instance) -> Context | None
     return {"endpoints": endpoints, "period": INTERVAL_SECONDS} if endpoints else None
 
 
-def environment_context(_request: HttpRequest, instance: Instance) -> Context | None:
+def environment_context(request: HttpRequest, instance: Instance) -> Context | None:
     report = EnvironmentReport.objects.filter(instance=instance).order_by("-reported_at", "-pk").first()
     if report is None:
         return None
     data = report.data
     facts = [(label, data[name]) for name, label in ENVIRONMENT_LABELS.items() if data.get(name)]
     frameworks = sorted((data.get("frameworks") or {}).items())
-    return {"report": report, "facts": facts, "frameworks": frameworks}
+    return {
+        "report": report,
+        "facts": facts,
+        "frameworks": frameworks,
+        "verdict": verdict_of_machine(instance),
+        "instance": instance,
+        "request": request,
+    }
 
 
 def exporters_context(request: TeamRequest, instance: Instance) -> Context | None:

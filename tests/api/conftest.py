@@ -14,6 +14,7 @@ from django.utils import timezone
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation, OperationEvent
@@ -78,6 +79,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
         team=acme, kind="aws", name="AWS", credentials=b"sealed", options={"regions": "us-east-1", "secret": "hush"}
     )
     image = Image.objects.create(account=cloud, external_id="ami-1", name="train", created_at=NOW)
+    Environment.objects.create(
+        team=acme, image=image, name="train", typed={"python": "3.12"}, typed_at=NOW, typed_by=bob,
+        price_per_month="1.5", edited_at=NOW, edited_by=bob,
+    )  # fmt: skip
     instance = make_instance(
         name="train-01",
         gpus=2,

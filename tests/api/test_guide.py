@@ -14,7 +14,8 @@ from django.test import Client
 
 from fleet.alerts.channels.models import Channel, Route
 from fleet.alerts.models import Alert, AlertEvent, Signal
-from fleet.inventory.models import GPU, ProviderAccount
+from fleet.inventory.environments.models import Environment
+from fleet.inventory.models import GPU, EnvironmentReport, Image, ProviderAccount
 from fleet.teams.models import Scope
 from fleet.telemetry.models import Agent, HostLatest, ScrapeTarget
 from tests.api.conftest import NOW
@@ -29,6 +30,8 @@ def numbers_that_the_guide_does_not_use(db):
     """Tests that ran before may have counted up to one of them."""
     with connection.cursor() as cursor:
         for table in (
+            "fleet_image",
+            "fleet_environment",
             "fleet_instance",
             "fleet_gpu",
             "fleet_scrapetarget",
@@ -65,6 +68,12 @@ def seventeen(acme, account, make_instance, fleet, counted):
         alert=alert, kind="gpu_lost", detail="gpu:41", severity="urgent", since=NOW, values={"gpu": 0}
     )
     AlertEvent.objects.create(alert=alert, at=NOW, kind="opened", severity="urgent")
+    for pk, driver in ((17, "580.95.05"), (21, "570.124.06")):
+        EnvironmentReport.objects.create(instance_id=pk, reported_at=NOW, digest="d", data={"driver": driver})
+    image = Image.objects.create(id=4, account=cloud, external_id="img-1", name="train")
+    Environment.objects.create(
+        id=6, team=acme, image=image, name="train", typed={"python": "3.12", "frameworks": {"torch": "2.8.0+cu128"}}
+    )
     Route.objects.create(id=7, channel=Channel.objects.create(id=3, team=acme, kind="webhook", name="three"))
     return machine
 

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation
@@ -34,6 +35,7 @@ def more(fleet, acme, alice, make_instance):
             project = Project.objects.create(team=other, name="Own", slug="own")
             cloud = ProviderAccount.objects.create(team=other, kind="aws", name="AWS")
             image = Image.objects.create(account=cloud, external_id="ami", name="ami")
+            Environment.objects.create(team=other, image=image, name="ami", typed_by=alice, edited_by=alice)
             owned = {"team": other, "account": cloud, "owner": alice, "project": project, "image": image}
             machine = make_instance(name=f"more-{number}", gpus=2, **owned)
             Hold.objects.create(instance=machine, kind=HoldKind.PERSON, owner=alice)

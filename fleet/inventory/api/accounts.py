@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from django.db.models import QuerySet
 from django_filters import rest_framework as django_filters
-from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
+from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from fleet.inventory.api.verdicts import (
+    VERDICT_PARAMETERS,
+    VERSION_EXAMPLE,
+    VerdictSerializer,
+    VersionSerializer,
+    asked_verdict,
+)
+from fleet.inventory.environments.sources import environment_of, versions_of
 from fleet.inventory.models import Image, ProviderAccount
 from fleet.providers.registry import adapters
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter
@@ -84,6 +98,7 @@ IMAGE_EXAMPLE = {
     "region": "us-east-1",
     "owned": True,
     "name": "train-cuda-13",
+    "size_gb": "120.000",
     "created_at": "2026-10-12T11:20:00Z",
     "first_seen_at": "2026-11-01T09:00:00Z",
     "last_seen_at": "2026-11-30T08:00:02Z",
@@ -100,6 +115,28 @@ class ImageSerializer(serializers.ModelSerializer[Image]):
         fields = list(IMAGE_EXAMPLE)
 
 
+WHOLE_IMAGE_EXAMPLE = {**IMAGE_EXAMPLE, "runbook": 6, "versions": [VERSION_EXAMPLE]}
+
+
+@extend_schema_serializer(examples=[OpenApiExample("image", WHOLE_IMAGE_EXAMPLE)])
+class WholeImageSerializer(ImageSerializer):
+    runbook = serializers.SerializerMethodField(help_text="Id of what people keep of it; null where they keep nothing.")
+    versions = serializers.SerializerMethodField(
+        help_text="Every part, with all that was said of it; the first counts."
+    )
+
+    class Meta(ImageSerializer.Meta):
+        fields = list(WHOLE_IMAGE_EXAMPLE)
+
+    @extend_schema_field({"type": ["integer", "null"]})
+    def get_runbook(self, image: Image) -> int | None:
+        return environment_of(image).pk
+
+    @extend_schema_field(VersionSerializer(many=True))
+    def get_versions(self, image: Image) -> Any:
+        return VersionSerializer(versions_of(environment_of(image)).lines, many=True).data
+
+
 class ImageFilter(django_filters.FilterSet):
     account = IdsFilter(help_text="Ids of accounts, separated by commas.")
     external_id = django_filters.CharFilter(help_text="As the provider names it.")
@@ -110,10 +147,24 @@ class ImageFilter(django_filters.FilterSet):
 
 
 class ImageViewSet(TeamRows[Image]):
-    """Disk and container images that machines start from."""
+    """Disk and container images that machines start from. One of them also has its versions, from all who told them."""
 
     queryset = Image.objects.select_related("account__team").defer("account__credentials")
     serializer_class = ImageSerializer
     filterset_class = ImageFilter
     team_path = "account__team"
     orderings = ("id", "name", "created_at", "last_seen_at")
+
+    def get_serializer_class(self) -> type[ImageSerializer]:
+        return WholeImageSerializer if self.action == "retrieve" else ImageSerializer
+
+    def get_known_parameters(self) -> Collection[str]:
+        return {"instance", "gpu", "driver"} if self.action == "verdict" else super().get_known_parameters()
+
+    @extend_schema(parameters=VERDICT_PARAMETERS, responses=VerdictSerializer)
+    @action(detail=True, methods=["get"])
+    def verdict(self, request: Request, pk: str) -> Response:
+        """Whether it runs on a machine, or on a GPU."""
+        image = self.get_object()
+        versions = versions_of(environment_of(image))
+        return Response(VerdictSerializer(asked_verdict(request, versions, team_id=image.account.team_id)).data)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
-from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Observation
+from fleet.inventory.environments.diff import rows_of
+from fleet.inventory.environments.sources import versions_of_machine
+from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Instance, Observation
 from fleet.providers.base import InstanceState
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter, words
+from fleet.rest.parameters import ids_of
+from fleet.rest.problems import not_found
 from fleet.teams.scoping import TeamRows
 
 OBSERVATION_EXAMPLE = {
@@ -87,6 +99,39 @@ class EnvironmentFilter(django_filters.FilterSet):
     until = MomentFilter("reported_at", "lt", help_text="Reported before this time.")
 
 
+DIFF_EXAMPLE = {
+    "left": 17,
+    "right": 18,
+    "rows": [
+        {
+            "name": "driver",
+            "left": "580.95.05",
+            "right": "570.124.06",
+            "differs": True,
+            "matters": True,
+            "newer": "left",
+        }
+    ],
+}
+SIDES = [OpenApiParameter(name, int, required=True, description="A machine.") for name in ("left", "right")]
+
+
+class DiffRowSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    left = serializers.CharField(help_text="Empty: not known, or not there.")
+    right = serializers.CharField(help_text="Empty: not known, or not there.")
+    differs = serializers.BooleanField()
+    matters = serializers.BooleanField(help_text="Whether work that runs on one may break on the other by it.")
+    newer = serializers.CharField(help_text="left, right, or empty.")
+
+
+@extend_schema_serializer(examples=[OpenApiExample("two machines", DIFF_EXAMPLE)])
+class DiffSerializer(serializers.Serializer[Any]):
+    left = serializers.IntegerField()
+    right = serializers.IntegerField()
+    rows = DiffRowSerializer(many=True)
+
+
 class EnvironmentViewSet(TeamRows[EnvironmentReport]):
     """Operating system, driver, CUDA and frameworks, one row per change; the newest is what the machine runs now."""
 
@@ -95,6 +140,26 @@ class EnvironmentViewSet(TeamRows[EnvironmentReport]):
     filterset_class = EnvironmentFilter
     team_path = "instance__team"
     orderings = ("-reported_at", "id")
+
+    def get_known_parameters(self) -> Collection[str]:
+        return {"left", "right", "team"} if self.action == "diff" else super().get_known_parameters()
+
+    @extend_schema(parameters=SIDES, responses=DiffSerializer)
+    @action(detail=False, methods=["get"], filterset_class=None, pagination_class=None)
+    def diff(self, request: Request) -> Response:
+        """The software of two machines side by side: what matters first, then what differs, then the same."""
+        left, right = (self._side(request, name) for name in ("left", "right"))
+        rows = rows_of(versions_of_machine(left), versions_of_machine(right))
+        return Response(DiffSerializer({"left": left.pk, "right": right.pk, "rows": rows}).data)
+
+    def _side(self, request: Request, name: str) -> Instance:
+        ids = ids_of(request, name, most=1)
+        if not ids:
+            raise ValidationError({name: _("Give the id of a machine.")})
+        machine = Instance.objects.filter(pk=ids[0], team__in=self.visible_team_ids()).first()
+        if machine is None:
+            raise not_found(name, _("Not found: %(ids)s.") % {"ids": ids[0]})
+        return machine
 
 
 HOLD_EXAMPLE = {

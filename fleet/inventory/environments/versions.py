@@ -17,6 +17,7 @@ from planner.compatibility.fit import Known, cuda_of
 # In the order in which they count. `build`: what a build of torch says of its CUDA in its own version.
 Kind = Literal["typed", "reported", "carried", "build"]
 SINGLE = ("driver", "cuda", "cudnn", "nccl", "python")
+LEADING = frozenset({"torch", "tensorflow", "jax", "paddlepaddle-gpu", "vllm", "tensorrt-llm"})
 MAX_PACKAGES = 64
 MAX_CHARS = 60
 # As agents write it for a machine that is no container.
@@ -76,6 +77,11 @@ class Versions:
     @property
     def packages(self) -> tuple[Line, ...]:
         return tuple(line for line in self.lines if line.is_package)
+
+    @property
+    def headline(self) -> tuple[Line, ...]:
+        """What tells environments apart in a list."""
+        return tuple(line for line in self.lines if not line.is_package or line.name in LEADING)
 
     @property
     def own_driver(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +16,10 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import Team
 
 EDITABLE = ("name", "reference", "typed", "price_per_month", "currency", "commands", "pitfalls", "notes")
+
+
+# Stands for the last edit of what nobody has edited.
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class EnvironmentRefused(Exception):
@@ -48,11 +52,11 @@ def edit_environment(
 ) -> Environment:
     """Changes the fields of EDITABLE that `values` names. An image's environment is saved with its first edit.
 
-    `seen`: its `edited_at` as the writer read it; raises Overtaken if it is another now, so that nobody's words are lost.
+    `seen`: its `edited_at` as the writer read it, NEVER for none; raises Overtaken if it is another now, so that nobody's words are lost.
     """
     team = Team.objects.select_for_update().get(pk=environment.team_id)
     row = locked(environment)
-    if seen is not None and row.edited_at != seen:
+    if seen is not None and (row.edited_at or NEVER) != seen:
         raise Overtaken(_("Somebody else changed this meanwhile. Read it again, then add what is missing."))
     if row.image_id is None and "name" in values and values["name"] != row.name:
         refuse_name(team.pk, str(values["name"]))

@@ -1,34 +1,57 @@
-"""Images: what machines start from, and which machines do."""
+"""Images: what machines start from, what lies on it, where it runs, and which machines use it."""
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlencode
+
 from django.core.paginator import Paginator
-from django.db.models import Prefetch, Q
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.functional import Promise
 from django.views.decorators.http import require_safe
 
-from fleet.inventory.models import Image, Instance, ProviderAccount
+from fleet.inventory.environments.listing import Wanted, accounts_with_images, chosen, rows_of, things_of
+from fleet.inventory.environments.places import asked_place, place_context
+from fleet.inventory.environments.words import ORIGINS
 from fleet.teams.access import TeamRequest
+from fleet.teams.fields import one_line
+from fleet.teams.models import Role
 
 PER_PAGE = 100
 
 
 @require_safe
 def images(request: TeamRequest) -> HttpResponse:
-    """A deleted image stays in the table for as long as a machine runs from it."""
-    used = Prefetch("instances", Instance.objects.filter(gone_at=None).order_by("name"), to_attr="users")
-    accounts = ProviderAccount.objects.filter(team=request.team, disconnected_at=None, images__isnull=False).distinct()
-    wanted = request.GET.get("account", "")
-    rows = (
-        Image.objects.filter(Q(gone_at=None) | Q(instances__gone_at=None, instances__isnull=False))
-        .filter(account__team=request.team, account__disconnected_at=None)
-        .select_related("account")
-        .prefetch_related(used)
-        .order_by("account__name", "name", "pk")
-        .distinct()
+    accounts = accounts_with_images(request.team)
+    origin = request.GET.get("origin", "")
+    wanted = Wanted(
+        account=chosen(accounts, request.GET.get("account", "")),
+        origin=origin if origin in ORIGINS else "",
+        text=one_line(request.GET.get("q", ""))[:100],
     )
-    chosen = next((account for account in accounts if str(account.pk) == wanted), None)
-    page = Paginator(rows.filter(account=chosen) if chosen else rows, PER_PAGE).get_page(request.GET.get("page"))
-    context = {"nav": "images", "page": page, "accounts": accounts.order_by("name"), "chosen": chosen}
+    place = asked_place(request)
+    page = Paginator(things_of(request.team, wanted), PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "nav": "images",
+        "page": page,
+        "rows": rows_of(list(page.object_list), place),
+        "accounts": accounts,
+        "wanted": wanted,
+        "origins": origin_links(request),
+        "query": query_without(request, "page"),
+        "may_change": request.membership.can(Role.OPERATOR),
+        **place_context(request, place),
+    }
     return render(request, "inventory/images.html", context)
+
+
+def origin_links(request: TeamRequest) -> list[dict[str, Any]]:
+    """Each kind with the address that shows it and keeps the rest of the question."""
+    kept = query_without(request, "page", "origin")
+    words: list[tuple[str, str | Promise]] = list(ORIGINS.items())
+    return [{"name": name, "label": word, "query": f"{kept}&origin={name}".lstrip("&")} for name, word in words]
+
+
+def query_without(request: TeamRequest, *names: str) -> str:
+    return urlencode([(name, value) for name, value in request.GET.items() if value and name not in names])

@@ -12,7 +12,8 @@ from fleet.alerts.channels.models import Channel
 from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
-from fleet.inventory.models import Hold, HoldKind
+from fleet.inventory.environments.models import Environment
+from fleet.inventory.models import Hold, HoldKind, Image
 from fleet.inventory.offers.models import OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation, OperationKind
 from fleet.teams.audit import Actor
@@ -86,7 +87,10 @@ def things(acme, alice, bob, project, account, make_instance, by):
         token="rr-1",
         idempotency_key="batch:b1:1",
     )
+    image = Image.objects.create(account=account, external_id="img-1", name="img-1")
     return {
+        "images": image.pk,
+        "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,
         "offers/ratings": score.pk,
         "instances/acted": "b1",
