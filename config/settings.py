@@ -140,6 +140,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "fleet.teams.context.page_frame",
             ],
+            "libraries": {"environments": "fleet.inventory.environments.tags"},
             "builtins": ["django.templatetags.i18n", "django.templatetags.static", "fleet.templatetags.rackrent"],
         },
     }

@@ -134,7 +134,7 @@ class WholeImageSerializer(ImageSerializer):
 
     @extend_schema_field(VersionSerializer(many=True))
     def get_versions(self, image: Image) -> Any:
-        return VersionSerializer(versions_of(environment_of(image)).lines, many=True).data
+        return [VersionSerializer(line).data for line in versions_of(environment_of(image)).lines]
 
 
 class ImageFilter(django_filters.FilterSet):

@@ -118,7 +118,7 @@ class WholeRunbookSerializer(RunbookSerializer):
 
     @extend_schema_field(VersionSerializer(many=True))
     def get_versions(self, row: Environment) -> Any:
-        return VersionSerializer(versions_of(row).lines, many=True).data
+        return [VersionSerializer(line).data for line in versions_of(row).lines]
 
     @extend_schema_field(PitfallSerializer(many=True))
     def get_known_pitfalls(self, row: Environment) -> Any:
