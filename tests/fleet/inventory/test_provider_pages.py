@@ -14,8 +14,7 @@ from fleet.inventory.drafts import run_draft
 from fleet.inventory.models import ProviderAccount
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.poll import poll_account
-from fleet.inventory.provider_choices import provider_choices
-from fleet.inventory.views.providers import SELF_MADE
+from fleet.inventory.provider_choices import SELF_MADE, Stopped, provider_choices
 from fleet.providers.base import AccountInfo, Capability, Scope, Sign
 from fleet.providers.errors import AuthFailed
 from fleet.providers.registry import adapters
@@ -79,7 +78,7 @@ class TestList:
     def test_what_a_stop_costs_stands_beside_each_provider(self, alice):
         stopped = {choice.kind: choice.stopped for choice in provider_choices()}
         assert stopped["lambda"] is None
-        assert (stopped["aws"].sign, stopped["aws"].loses) == (Sign.PAID, True)
+        assert stopped["aws"] == Stopped(Sign.PAID, "disks still billed", loses=True)
         for kind, told in stopped.items():
             assert (told is not None) == (Capability.STOP in adapters()[kind].capabilities)
 
