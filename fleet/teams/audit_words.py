@@ -74,6 +74,7 @@ ACTIONS: Words = {
     "operation.proved": _("Act proved"),
     "operation.reopened": _("Act begun anew"),
     "operation.requested": _("Act asked of a provider"),
+    "operation.rotate_order": _("Launch's startup script encrypted anew"),
     "person.close": _("Account closed"),
     "person.create": _("Account made"),
     "person.link": _("Account linked to a sign-in"),

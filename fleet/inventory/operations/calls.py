@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, cast
+from typing import cast
 
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation, OperationKind
-from fleet.providers.base import Acts, Creates, CreateSpec, Provider, Ref, SavesImage
-from fleet.providers.values import Market
+from fleet.inventory.operations.orders import order_of
+from fleet.providers.base import Acts, Creates, Provider, Ref, SavesImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Answer:
 def call(adapter: Provider, operation: Operation) -> Answer:
     """Raises what adapters raise."""
     if operation.kind == OperationKind.LAUNCH:
-        made = cast(Creates, adapter).create(create_spec(operation.spec["create"]), operation.token)
+        made = cast(Creates, adapter).create(order_of(operation), operation.token)
         return Answer(made.external_id, made.region)
     ref = ref_of(operation)
     if operation.kind == OperationKind.SAVE_IMAGE:
@@ -43,17 +41,6 @@ def ref_of(operation: Operation) -> Ref:
 
 def machine_ref(instance: Instance) -> Ref:
     return Ref(instance.external_id, instance.region)
-
-
-def create_spec(kept: Mapping[str, Any]) -> CreateSpec:
-    """As it was ordered, from the row."""
-    price = kept.get("max_price_per_hour")
-    values = {
-        **kept,
-        "market": Market(kept["market"]),
-        "max_price_per_hour": None if price is None else Decimal(str(price)),
-    }
-    return CreateSpec(**values)
 
 
 def keeps_token(adapter: Provider) -> bool:

@@ -63,6 +63,7 @@ def fail(
         error_detail=detail[:500],
         error_at=at,
         claimed_until=None,
+        sealed=b"",
     )
     if failed:
         note(operation, event, at=at, detail=detail, error_kind=error_kind)

@@ -55,6 +55,9 @@ class Operation(models.Model):
     idempotency_key = models.CharField(max_length=200, blank=True)
     # Of a launch {"create", "offer", "environment"}, of an image {"name"}.
     spec = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    sealed = models.BinaryField(
+        default=bytes, blank=True, help_text="Of a launch under way: its startup script, encrypted."
+    )
     project = models.ForeignKey("fleet.Project", on_delete=models.SET_NULL, null=True, related_name="+")
     requested_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
     requested_label = models.CharField(max_length=200, blank=True)

@@ -81,9 +81,15 @@ def _stop(case: Case, seen: ProviderInstance) -> Judgement:
     if seen.state is InstanceState.TERMINATED:
         return _terminate(case, seen)
     if seen.state is InstanceState.STOPPED:
-        saves = seen.billing is not Billing.FULL or case.stop_bills_compute
-        return Judgement(Verdict.PROVED, "state") if saves else MOVING
+        return _stopped(case, seen)
     return MOVING if seen.state in {InstanceState.STOPPING, InstanceState.TERMINATING} else UNMOVED
+
+
+def _stopped(case: Case, seen: ProviderInstance) -> Judgement:
+    """Where nobody says what it costs now, that is part of the proof: unknown is not nothing."""
+    if seen.billing is Billing.FULL and not case.stop_bills_compute:
+        return MOVING
+    return Judgement(Verdict.PROVED, "stopped" if seen.billing is Billing.UNKNOWN else "state")
 
 
 def _terminate(_case: Case, seen: ProviderInstance) -> Judgement:

@@ -12,10 +12,12 @@ from django.utils import timezone
 
 from fleet.inventory.environments.carry import carry_environment
 from fleet.inventory.failures import as_provider_error, shown_text
+from fleet.inventory.missing import may_deny
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.calls import keeps_token, machine_ref
 from fleet.inventory.operations.journal import audit, change, fail, note
 from fleet.inventory.operations.models import Operation, OperationKind, OperationState
+from fleet.inventory.operations.orders import FORGOTTEN
 from fleet.inventory.operations.proof import MOVING, UNMOVED, Case, Judgement, Verdict, judge, judge_image
 from fleet.inventory.operations.readings import all_machines, bearing, read_image, read_machine
 from fleet.inventory.operations.sending import adopt, postpone_account, send, since_sent, told
@@ -87,10 +89,18 @@ def case_of(adapter: Provider, operation: Operation, reading: Reading) -> Case:
         started_before=operation.started_before,
         moved=operation.moved_at is not None,
         ever_seen=operation.instance is not None and not operation.instance.is_unseen,
-        absent_reads=operation.absent_reads + 1 if absent else 0,
+        # One, and never more, while the provider's silence means nothing.
+        absent_reads=(operation.absent_reads + 1 if believed(operation) else 1) if absent else 0,
         absent_since=(operation.absent_since or reading.at) if absent else None,
         stop_bills_compute=Part.COMPUTE in adapter.semantics.billed_when_stopped,
     )
+
+
+def believed(operation: Operation) -> bool:
+    """Whether that the machine is missing says anything: not to a key that has never shown it, nor while the list is in doubt."""
+    machine = Instance.objects.select_related("account").get(operations=operation)
+    in_doubt = machine.doubted_since or machine.account.doubted_since
+    return in_doubt is None and may_deny(machine.account, machine)
 
 
 def show(adapter: Provider, operation: Operation, reading: Reading, judgement: Judgement) -> bool:
@@ -109,6 +119,7 @@ def found(operation: Operation, machine: ProviderInstance, *, at: datetime) -> I
     instance = name_machine(account=operation.account, ref=machine.ref, name=machine.name, now=at)
     adopt(operation, instance)
     named = {"instance": instance, "result_id": machine.ref.external_id, "result_region": machine.ref.region}
+    named |= FORGOTTEN
     if change(operation, uncertain=False, **named):
         note(operation, "found", at=at, detail=machine.ref.external_id)
     return instance
@@ -148,6 +159,8 @@ def go_on(operation: Operation, judgement: Judgement, reading: Reading, case: Ca
         **seen(reading),
         **NO_ERROR,
     }
+    if case.absent_reads and not believed(operation):
+        values |= {"error_kind": "doubted", "error_at": now}
     if not change(operation, **values):
         return False
     told_of(operation, before, reading, at=now)

@@ -10,6 +10,7 @@ Refused
 ├── Held              a hold keeps the machine, and nobody said why it should not
 ├── NotAdmin          only an admin overrides a hold
 ├── LosesData         it destroys data, and nobody said that this is meant
+├── Unsealable        there is no key to encrypt a startup script with
 ├── OperationOpen     another operation is under way: `operation`
 └── KeyTaken          the idempotency key belongs to another request
 """
@@ -60,6 +61,10 @@ class NotAdmin(Refused):
 
 class LosesData(Refused):
     code, field = "loses_data", "accept_loss"
+
+
+class Unsealable(Refused):
+    code = "unsealable"
 
 
 class OperationOpen(Refused):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -20,6 +19,7 @@ from fleet.inventory.environments.carry import carried_along
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.operations.journal import audit, note
 from fleet.inventory.operations.models import Operation, OperationKind
+from fleet.inventory.operations.orders import kept
 from fleet.inventory.operations.permits import make_way, refuse_account, refuse_machine, refuse_twice
 from fleet.inventory.operations.tasks import hurry
 from fleet.inventory.prices import price_now
@@ -45,17 +45,18 @@ def request_launch(
     `environment`: what lies on its image, by default what is known of it.
     """
     refuse_account(account, OperationKind.LAUNCH)
-    price = _offered(offer, account.currency)
+    price, (order, sealed) = _offered(offer, account.currency), kept(spec)
     operation = Operation(
         team_id=account.team_id,
         account=account,
         kind=OperationKind.LAUNCH,
         project=project,
         spec={
-            "create": asdict(spec),
+            "create": order,
             "offer": dict(offer),
             "environment": environment or carried_along(account, spec.image_id),
         },
+        sealed=sealed,
         price_per_hour=price.amount if price else None,
         currency=price.currency if price else account.currency,
         state_before="",

@@ -12,6 +12,7 @@ from fleet.inventory.models import Instance
 from fleet.inventory.operations.calls import Answer, call
 from fleet.inventory.operations.journal import change, fail, note
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind, OperationState
+from fleet.inventory.operations.orders import FORGOTTEN
 from fleet.inventory.operations.timing import FIRST, asked_to_wait
 from fleet.inventory.operations.withholding import objection, withhold
 from fleet.inventory.probe import name_machine
@@ -81,7 +82,7 @@ def results(operation: Operation, answer: Answer, *, at: datetime) -> dict[str, 
         return {}
     named: dict[str, object] = {"result_id": answer.external_id, "result_region": answer.region}
     if operation.kind == OperationKind.LAUNCH:
-        named["instance"] = adopted(operation, Ref(answer.external_id, answer.region), at=at)
+        named |= {"instance": adopted(operation, Ref(answer.external_id, answer.region), at=at), **FORGOTTEN}
     return named
 
 

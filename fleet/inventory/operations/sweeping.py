@@ -11,6 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.journal import audit, note
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind, OperationState
+from fleet.inventory.operations.orders import FORGOTTEN
 from fleet.inventory.operations.proof import CLOCKS_DIFFER
 from fleet.inventory.operations.sending import adopt
 from fleet.providers.base import Billing, InstanceState
@@ -62,6 +63,7 @@ def attach(launch: Operation, row: Instance, *, now: datetime) -> bool:
         "result_id": machine.external_id,
         "result_region": machine.region,
         "uncertain": False,
+        **FORGOTTEN,
     }
     if not reopened(launch, now=now, **values):
         return False
@@ -99,10 +101,15 @@ def reopen_returned(*, now: datetime) -> int:
     return sum(reopen(operation, now=now) for operation in seen_since.select_related("team", "instance"))
 
 
+RUNS = Q(instance__state=InstanceState.RUNNING, instance__billing=Billing.FULL)
+# It never was: what was stopped is in the list, so that a list was wrong.
+GONE_STOP = Q(kind=OperationKind.STOP, proof="gone")
+
+
 def came_back(now: datetime) -> Q:
-    ended = Q(kind=OperationKind.TERMINATE, proved_at__gt=now - ENDED_FOR_GOOD, instance__gone_at=None)
-    runs = Q(instance__state=InstanceState.RUNNING, instance__billing=Billing.FULL)
-    return ended | (Q(kind=OperationKind.STOP, instance__last_seen_at__lt=F("proved_at") + STAYS_STOPPED) & runs)
+    ended = Q(proved_at__gt=now - ENDED_FOR_GOOD, instance__gone_at=None)
+    ended &= Q(kind=OperationKind.TERMINATE) | Q(GONE_STOP, RUNS)
+    return ended | (Q(kind=OperationKind.STOP, instance__last_seen_at__lt=F("proved_at") + STAYS_STOPPED) & RUNS)
 
 
 @transaction.atomic

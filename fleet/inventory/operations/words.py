@@ -56,6 +56,7 @@ EVENTS: Mapping[str, Text] = {
 # What showed it; "unproved": nothing could, and that is said.
 PROOFS: Mapping[str, Text] = {
     "state": gettext_lazy("the provider shows it in its new state"),
+    "stopped": gettext_lazy("the provider shows it as stopped; what it costs now, it does not say"),
     "gone": gettext_lazy("several complete lists in a row do not name it"),
     "terminated": gettext_lazy("the provider shows it as terminated"),
     "restarted": gettext_lazy("the provider shows a newer start"),
@@ -84,6 +85,7 @@ FAILURES: Mapping[str, Text] = {
     "held": gettext_lazy("a hold keeps the machine"),
     "unmanaged": gettext_lazy("the machine is registered no more"),
     "unsupported": gettext_lazy("the provider has no such act"),
+    "doubted": gettext_lazy("that it is missing proves nothing: the list is in doubt, or the key was changed"),
     "disconnected": gettext_lazy("its account was disconnected before it was proved"),
     "superseded": gettext_lazy("another act took its place"),
     "abandoned": gettext_lazy("given up by a person"),

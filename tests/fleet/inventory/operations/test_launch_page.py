@@ -10,6 +10,7 @@ from django.utils import timezone
 from fleet.inventory.models import ProviderAccount
 from fleet.inventory.offers.models import Offer, OfferSource
 from fleet.inventory.operations.models import Operation
+from fleet.inventory.operations.orders import order_of
 from fleet.teams.models import AuditEntry
 from fleet.telemetry.models import EnrolmentToken
 
@@ -60,7 +61,7 @@ def test_an_offer_is_ordered_and_followed(offer, send, project):
     assert answer.headers["Location"] == f"/t/acme/operations/{launch.pk}/?follow=1"
     ordered = launch.spec["create"]
     assert (ordered["offer_id"], ordered["region"], ordered["gpu_count"]) == ("h100x8", "eu-1", 8)
-    assert (ordered["disk_gb"], ordered["user_data"]) == (200, "")
+    assert (ordered["disk_gb"], order_of(launch).user_data) == (200, "")
     assert (launch.project, launch.price_per_hour) == (project, Decimal("24.40"))
 
 
@@ -79,7 +80,7 @@ def test_what_the_provider_names_can_be_typed(send, rented):
 def test_the_agent_is_installed_by_a_token_for_one_machine(offer, send, settings):
     settings.PUBLIC_URL = "https://rackrent.example.org"
     send(f"{LAUNCH}?offer={offer.pk}", install_agent="on", user_data="echo mine")
-    script, token = Operation.objects.get().spec["create"]["user_data"], EnrolmentToken.objects.get()
+    script, token = order_of(Operation.objects.get()).user_data, EnrolmentToken.objects.get()
     assert f"https://rackrent.example.org/agent/install.sh | sh -s -- --token {token.prefix}" in script
     assert script.endswith("echo mine\n")
     assert token.max_uses == 1
@@ -88,7 +89,7 @@ def test_the_agent_is_installed_by_a_token_for_one_machine(offer, send, settings
 def test_the_token_is_on_no_page_and_in_no_record(offer, send, as_user, bob):
     send(f"{LAUNCH}?offer={offer.pk}", install_agent="on")
     launch = Operation.objects.get()
-    secret = launch.spec["create"]["user_data"].partition("--token ")[2].partition(")")[0]
+    secret = order_of(launch).user_data.partition("--token ")[2].partition(")")[0]
     assert secret.startswith("rre_")
     assert secret not in text(as_user(bob).get(f"/t/acme/operations/{launch.pk}/"))
     assert not any(secret in str(entry.new) for entry in AuditEntry.objects.all())
