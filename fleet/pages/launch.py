@@ -14,7 +14,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from fleet.inventory.models import ProviderAccount
+from fleet.inventory.environments.verdicts import verdict_for
+from fleet.inventory.environments.writing import image_of_team
+from fleet.inventory.models import Image, ProviderAccount
 from fleet.inventory.offers.launch import is_launchable
 from fleet.inventory.offers.models import Offer
 from fleet.inventory.offers.need import Need
@@ -44,12 +46,13 @@ HOURS_PER_DAY, HOURS_PER_MONTH = 24, 730
 @requires(Role.OPERATOR)
 def launch(request: TeamRequest) -> HttpResponse:
     offer = offer_or_404(request)
-    problem = reach_problem(settings.PUBLIC_URL)
+    problem, image = reach_problem(settings.PUBLIC_URL), image_named(request, offer)
+    chosen = {"image_id": image.external_id, "account": image.account_id, "region": image.region} if image else {}
     form = LaunchForm(
         request.POST if request.method == "POST" else None,
         team=request.team,
         offer=offer,
-        initial={"install_agent": problem is None},
+        initial={"install_agent": problem is None, **chosen},
     )
     if form.is_valid() and (operation := ordered(request, form)):
         return redirect(f"{reverse('operation', args=[request.team.slug, operation.pk])}?follow=1")
@@ -61,6 +64,8 @@ def launch(request: TeamRequest) -> HttpResponse:
         "label": label_of(offer.source.account.kind) if offer and offer.source.account else "",
         "accounts": accounts,
         "images": images_of(accounts, offer),
+        "image": image,
+        "verdict": verdict_for(image, offer.gpu_model, gpus=offer.gpu_count or 1) if image and offer else None,
         "checks": checks_of(offer),
         "price": price_of(offer),
         "problem": problem,
@@ -78,6 +83,14 @@ def offer_or_404(request: TeamRequest) -> Offer | None:
     if offer is None or not is_launchable(offer):
         raise Http404
     return offer
+
+
+def image_named(request: TeamRequest, offer: Offer | None) -> Image | None:
+    """What the address says to start from; None where it says nothing, or an image that the offer's account does not have."""
+    word = request.GET.get("image", "")
+    image = image_of_team(request.team, int(word)) if word.isdecimal() and len(word) < 19 else None
+    foreign = image and offer and offer.source.account_id != image.account_id
+    return None if foreign else image
 
 
 def ordered(request: TeamRequest, form: LaunchForm) -> Operation | None:
