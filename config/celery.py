@@ -39,7 +39,7 @@ LONG_TASKS = (
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
-OUTSIDE_TASKS = ("alerts.send_channel", "inventory.drive_operation", "inventory.refresh_offers")
+OUTSIDE_TASKS = ("alerts.send_channel", "inventory.drive_operation", "inventory.poll", "inventory.refresh_offers")
 QUEUES = {LONG_QUEUE: LONG_TASKS, OUTSIDE_QUEUE: OUTSIDE_TASKS}
 app.conf.task_routes = {name: {"queue": queue} for queue, names in QUEUES.items() for name in names}
 

@@ -45,15 +45,15 @@ METRICS_TOKEN = env_secret("METRICS_TOKEN")
 # Of the first start only, which makes the first admin.
 RACKRENT_ADMIN_PASSWORD = env_secret("RACKRENT_ADMIN_PASSWORD")
 WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)
-OUTSIDE_CONCURRENCY = env_int("OUTSIDE_CONCURRENCY", 4, low=2, high=64)
+OUTSIDE_CONCURRENCY = env_int("OUTSIDE_CONCURRENCY", 6, low=5, high=64)
 # Pages and calls of the API that one web process works on; each holds a database connection. Others wait.
 REQUESTS_AT_ONCE = env_int("REQUESTS_AT_ONCE", 16, low=1, high=1_000)
 # Reading providers: how long one listing may take, how many are read at once, and how many complete ones must lack a machine before it is gone.
 POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)
-POLLS_AT_ONCE = env_int("POLLS_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
-# Half of them for operations at providers, of which one account that hangs has half; what is left is for messages of alerts.
-OPERATIONS_AT_ONCE = max(2, OUTSIDE_CONCURRENCY // 2)
-CHANNELS_AT_ONCE = max(1, OUTSIDE_CONCURRENCY - OPERATIONS_AT_ONCE)
+POLLS_AT_ONCE = env_int("POLLS_AT_ONCE", max(2, OUTSIDE_CONCURRENCY // 3), low=2)
+# A third for readings, of which an account has one, and a third for operations, of which an account has half; the rest is for messages of alerts.
+OPERATIONS_AT_ONCE = max(2, OUTSIDE_CONCURRENCY // 3)
+CHANNELS_AT_ONCE = max(1, OUTSIDE_CONCURRENCY - OPERATIONS_AT_ONCE - POLLS_AT_ONCE)
 SOURCES_AT_ONCE = env_int("SOURCES_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
 LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 # How long readings are kept: as they came (two days at least, because that late ones are accepted), in 5 minutes, in 1 hour (13 months).

@@ -16,7 +16,7 @@ from fleet.inventory.poll import claim_due, poll_account
 
 @shared_task(name="inventory.dispatch_polls")
 def dispatch_polls() -> int:
-    """A provider that hangs holds its worker for as long as a listing may take: polls leave the others to everything else."""
+    """A provider that hangs holds its place for as long as a listing may take: others have the rest."""
     claims = claim_due(now=timezone.now(), at_once=settings.POLLS_AT_ONCE)
     for claim in claims:
         poll.apply_async((claim.account_id, claim.started_at.isoformat()), expires=claim.expires_at)

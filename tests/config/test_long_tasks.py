@@ -56,4 +56,6 @@ def test_what_had_to_wait_or_was_cut_short_comes_again_within_the_hour():
 
 def test_operations_and_messages_leave_each_other_places(settings):
     assert settings.OPERATIONS_AT_ONCE >= 2, "an account that hangs has one place, others the rest"
-    assert settings.OPERATIONS_AT_ONCE + settings.CHANNELS_AT_ONCE <= settings.OUTSIDE_CONCURRENCY
+    assert settings.POLLS_AT_ONCE >= 2, "one that hangs leaves a place"
+    taken = settings.OPERATIONS_AT_ONCE + settings.CHANNELS_AT_ONCE + settings.POLLS_AT_ONCE
+    assert taken <= settings.OUTSIDE_CONCURRENCY

@@ -61,13 +61,17 @@ def forget_disconnected() -> int:
 
 
 def claim_due_sources(*, now: datetime, at_once: int) -> list[OfferClaim]:
-    """The longest due first; with everything else that is being read of providers, at most `at_once`."""
+    """The longest due first; with everything else that is being read of providers, at most `at_once`.
+
+    Whose machines are being read, or could not be, waits: an account that hangs must not hold two places.
+    """
     alive = OfferSource.objects.filter(
         kind=SourceKind.LIVE,
         account__enabled=True,
         account__disconnected_at=None,
         account__kind__in=kinds_with(Capability.OFFERS),
-    )
+        account__failures=0,
+    ).exclude(account__poll_started_at__isnull=False, account__next_poll_at__gt=now)
     due = alive.filter(next_at__lte=now).order_by("next_at").values_list("pk", "next_at")
     claims = [
         claim_source(pk, seen_next_at=next_at, now=now) for pk, next_at in due[: max(0, at_once - being_read(now=now))]

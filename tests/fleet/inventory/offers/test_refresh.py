@@ -9,6 +9,7 @@ import pytest
 import time_machine
 
 from fleet.inventory.accounts import create_account
+from fleet.inventory.models import ProviderAccount
 from fleet.inventory.offers import tasks
 from fleet.inventory.offers.models import Offer, OfferSource
 from fleet.inventory.offers.refresh import (
@@ -133,10 +134,20 @@ def test_of_two_beats_one_gets_a_source(source):
     assert claim_due_sources(now=NOON, at_once=5) == []
 
 
-def test_listings_and_offers_share_the_workers(source, lab):
-    """A provider that hangs in one of the two must not take the last worker with the other."""
-    lab.poll_started_at, lab.next_poll_at = NOON, NOON + timedelta(minutes=2)
-    lab.save()
+@pytest.mark.parametrize(
+    "state", [{"failures": 1}, {"poll_started_at": NOON, "next_poll_at": NOON + timedelta(minutes=2)}]
+)
+def test_an_account_that_hangs_does_not_hold_a_second_place(source, lab, state):
+    ProviderAccount.objects.filter(pk=lab.pk).update(**state)
+    assert claim_due_sources(now=NOON, at_once=2) == []
+    ProviderAccount.objects.filter(pk=lab.pk).update(failures=0, next_poll_at=NOON)
+    assert len(claim_due_sources(now=NOON, at_once=2)) == 1
+
+
+def test_listings_and_offers_share_the_places(source, lab):
+    """A list of another account is being read."""
+    reading = {"poll_started_at": NOON, "next_poll_at": NOON + timedelta(minutes=2)}
+    ProviderAccount.objects.create(team=lab.team, kind="scripted", name="Other", **reading)
     assert claim_due_sources(now=NOON, at_once=1) == []
     assert len(claim_due_sources(now=NOON, at_once=2)) == 1
     assert being_read(now=NOON) == 2
