@@ -88,6 +88,15 @@ for _cause in (
         ),
     ),
     Cause(
+        "gpu.not_as_rented",
+        _("is not what was rented"),
+        _(
+            "Compare the order with the evidence below, and ask the provider for what is paid for. If the listing is right, look whether "
+            "the agent runs on the machine that it is shown on."
+        ),
+        quietable=False,
+    ),
+    Cause(
         "gpu.fault",
         _("has a faulty GPU"),
         _(

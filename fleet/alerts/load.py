@@ -27,7 +27,8 @@ from fleet.telemetry.pace import scrape_intervals
 _OFF = frozenset({InstanceState.STOPPED, InstanceState.TERMINATED})
 _MACHINE_COLUMNS = (
     "pk", "name", "account_id", "state", "billing", "managed", "first_seen_at", "last_seen_at", "expires_at",
-    "gpu_count", "price_per_hour", "currency", "doubted_since",
+    "gpu_count", "price_per_hour", "currency", "doubted_since", "gpu_model",
+    "gpu_memory_mib",
 )  # fmt: skip
 # As far back as a rule may be told to look.
 _TOLD_FOR = timedelta(days=7)

@@ -27,6 +27,7 @@ RULE_WORDS: Mapping[str, RuleWords] = {
     "poll_failing": RuleWords(_("Account cannot be read"), _("Listings of a provider account fail or are late.")),
     "gpu_lost": RuleWords(_("GPU lost"), _("The driver names a GPU and cannot read it.")),
     "gpu_count": RuleWords(_("GPUs missing"), _("The machine has fewer GPUs than the provider lists.")),
+    "not_as_rented": RuleWords(_("Not what was rented"), _("GPUs of another model, with less memory, or more of them than the provider lists.")),
     "xid": RuleWords(_("XID"), _("The driver reported an error of a GPU. How bad it is depends on its number.")),
     "ecc": RuleWords(_("Memory errors"), _("Errors that ECC could not correct, or memory rows that wait to be replaced.")),
     "thermal": RuleWords(_("Too hot"), _("A GPU is hot, or its clocks are lowered for heat.")),

@@ -109,6 +109,8 @@ class Machine(Struct, frozen=True, gc=False):
     gpu_count: int | None
     price_per_hour: Decimal | None
     currency: str
+    gpu_model: str = ""
+    gpu_memory_mib: int | None = None
     doubted_since: datetime | None = None
     scrape_seconds: int = 0
     agent: Agent | None = None

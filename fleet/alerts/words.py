@@ -24,7 +24,7 @@ from fleet.alerts.xid_words import xid_words
 from fleet.formats import amounts_text, money_text
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.words import failure_words
-from fleet.inventory.words import STATES
+from fleet.inventory.words import STATES, drift_words
 from fleet.providers.base import InstanceState
 from fleet.telemetry.words import nvml_word
 
@@ -260,6 +260,7 @@ _WORDS: Mapping[str, Callable[[Values], str]] = {
     "poll_failing": _poll,
     "gpu_lost": lambda _values: _("the driver cannot read it"),
     "gpu_count": lambda values: _("%(found)d of %(paid)d GPUs are there") % values,
+    "not_as_rented": lambda values: drift_words(values["what"], values["found"], values["rented"]),
     "xid": _xid,
     "ecc": _ecc,
     "thermal": _thermal,

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from fleet.providers.base import Billing, InstanceState, Market, Tenancy
+from fleet.providers.drift import Drift
 
 Words = Mapping[StrEnum, str | Promise]
 
@@ -69,3 +70,13 @@ def sharing_word(exclusive: bool | None) -> str:
 
 def reason_words(state_reason: str) -> str:
     return str(OUR_REASONS.get(state_reason, state_reason))
+
+
+def drift_words(what: str, found: str, rented: str) -> str:
+    """What the driver names against what was rented; `what` is a word of fleet.providers.drift.Drift."""
+    said = {"found": found, "rented": rented}
+    if what == Drift.MEMORY:
+        return gettext("GPUs with %(found)s GiB, rented with %(rented)s GiB") % said
+    if what == Drift.MORE:
+        return gettext("%(found)s GPUs, %(rented)s rented") % said
+    return gettext("%(found)s, rented as %(rented)s") % said

@@ -16,6 +16,8 @@ from msgspec import Struct
 from fleet.formats import UNKNOWN, brief_duration_text, duration_text, money_text, sign_of
 from fleet.inventory.models import Instance
 from fleet.inventory.prices import price_now
+from fleet.inventory.words import drift_words
+from fleet.providers.drift import Card, Rented, differences
 from fleet.providers.registry import adapters
 from fleet.states import IDLE_MONEY, GpuState
 from fleet.telemetry.latest import GpuNow, MachineNow, SomeAgent, SomeHost, limits_for
@@ -103,6 +105,16 @@ class MachineView:
     @cached_property
     def tiles(self) -> list[Tile]:
         return [Tile.of(gpu) for gpu in self.machine.gpus]
+
+    @cached_property
+    def drift(self) -> list[str]:
+        """Why this is not what was rented; empty where it is, or where nothing can be compared."""
+        machine = self.instance
+        cards = [
+            Card(now.gpu.name, now.gpu.memory_total_bytes, bool(now.gpu.mig_parent_uuid)) for now in self.machine.gpus
+        ]
+        found = differences(Rented(machine.gpu_model, machine.gpu_count, machine.gpu_memory_mib), cards)
+        return [drift_words(one.kind, one.found, one.rented) for one in found]
 
     @cached_property
     def counts(self) -> dict[GpuState, int]:

@@ -14,6 +14,7 @@ from fleet.states import GpuState
 from tests.fleet.alerts.conftest import NOON
 from tests.fleet.alerts.snapshots import (
     ACCOUNT,
+    CARD,
     MACHINE,
     found,
     said,
@@ -179,6 +180,22 @@ def test_a_lost_gpu_and_its_xid_fold_under_one_cause_and_put_its_part_of_the_pri
 )
 def test_an_account(account, expected):
     assert said("poll_failing", snapshot(accounts=(account,))) == expected
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        (replace(MACHINE, gpu_model="H100 SXM"), []),
+        (replace(with_gpu(name="NVIDIA A100-SXM4-80GB"), gpu_model="H100 SXM"), ["warning"]),
+        (replace(with_gpu(name="NVIDIA A100-SXM4-80GB"), gpu_model="H100 SXM", agent=None), []),
+        (replace(with_gpu(name="NVIDIA A100-SXM4-80GB"), gpu_model="H100 SXM", powered=False), []),
+        (replace(MACHINE, gpu_memory_mib=192 * 1024), ["warning"]),
+        (replace(MACHINE, gpus=(CARD, CARD)), ["note"]),
+        (replace(with_gpu(is_part=True, name="NVIDIA H100 MIG 1g.10gb"), gpu_memory_mib=192 * 1024), []),
+    ],
+)
+def test_what_is_not_as_rented(machine, expected):
+    assert said("not_as_rented", machine) == expected
 
 
 def test_a_list_that_leaves_out_most_machines_is_one_alert_with_all_their_money():
