@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.inventory.api import accounts, machines, offer_lists, offers, operations, records, runbooks, ssh_keys
+from fleet.pages.cleanup_api import CleanupView
 from fleet.pages.plan_api import PlanView
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
@@ -112,6 +113,7 @@ SINGLE_VIEWS = {
     "alert-rules": "api-alert-rules",
     "alert-escalation": "api-alert-escalation",
     "answer-times": "api-answer-times",
+    "cleanup": "api-cleanup",
     "metrics": "api-metrics",
     "plan": "api-plan",
     "schema": "api-schema",
@@ -130,6 +132,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("alert-rules/<slug:kind>/preview/", rules.RulePreviewView.as_view(), name="api-alert-rule-preview"),
     path("alert-escalation/", escalation.EscalationView.as_view(), name="api-alert-escalation"),
     path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
+    path("cleanup/", CleanupView.as_view(), name="api-cleanup"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("plan/", PlanView.as_view(), name="api-plan"),
     path("schema/", SchemaView.as_view(), name="api-schema"),

@@ -30,7 +30,7 @@ EVERY_ROUTE = [
 
 def test_the_walk_has_found_the_routes():
     actions = sum(len(view.get_extra_actions()) for _, view, _ in router.registry)
-    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 13
+    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 14
     assert set(OPEN) < set(PATTERNS)
 
 
@@ -66,6 +66,7 @@ def test_the_root_leads_to_every_list(fleet, alice, as_user):
             "alert-rules",
             "alert-escalation",
             "answer-times",
+            "cleanup",
             "metrics",
             "plan",
             "schema",

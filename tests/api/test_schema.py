@@ -15,6 +15,7 @@ from tests.api.resources import LISTS, first_detail
 
 USAGE = "/api/v1/usage/"
 ABOUT_ALERTS = ("/api/v1/answer-times/", "/api/v1/alert-escalation/")
+CLEANUP = "/api/v1/cleanup/"
 RULES = tuple(f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/"))
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
@@ -120,6 +121,13 @@ def test_usage_is_what_the_schema_says(schema, counted, acme, as_token):
         hold_to_schema(schema, USAGE, client.get(USAGE, asked))
 
 
+def test_cleanup_is_what_the_schema_says(schema, fleet, acme, as_token):
+    type(fleet.instance).objects.update(managed=False)
+    client = as_token(acme)
+    for asked in ({}, {"kind": "unmanaged"}, {"kind": "colour"}):
+        hold_to_schema(schema, CLEANUP, client.get(CLEANUP, asked))
+
+
 def test_rules_are_what_the_schema_says(schema, fleet, acme, as_token):
     client = as_token(acme)
     for path in (*RULES, *ABOUT_ALERTS):
@@ -132,7 +140,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
     actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/"}
-    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE}
+    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP}
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}
 
