@@ -39,10 +39,10 @@ ABOUT: Mapping[str, Text] = {
 
 # Of what is being saved; of machines there are the words of the inventory.
 IMAGE_STATES: Mapping[str, Text] = {
-    ImageState.READY: pgettext_lazy("image", "ready"),
-    ImageState.PENDING: pgettext_lazy("image", "being made"),
-    ImageState.FAILED: pgettext_lazy("image", "failed"),
-    ImageState.UNKNOWN: pgettext_lazy("image", "unknown"),
+    ImageState.READY: pgettext_lazy("image", "a ready image"),
+    ImageState.PENDING: pgettext_lazy("image", "an image in the making"),
+    ImageState.FAILED: pgettext_lazy("image", "a failed image"),
+    ImageState.UNKNOWN: pgettext_lazy("image", "an image in an unknown state"),
 }
 
 

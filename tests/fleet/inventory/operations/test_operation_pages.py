@@ -52,7 +52,7 @@ def test_an_image_is_told_in_words_of_images(machine, by_alice, driver, shown, a
     driver.run(seconds=600)
     operation.refresh_from_db()
     assert operation.seen_state == "ready"
-    assert "the provider shows ready" in shown()
+    assert "the provider shows a ready image" in shown()
     assert as_user(vera).get(f"{LIST}{operation.pk}/").status_code == as_user(vera).get(LIST).status_code == 200
 
 
