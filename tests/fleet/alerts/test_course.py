@@ -60,10 +60,10 @@ def test_one_more_gpu_with_the_same_trouble_is_no_news_and_another_rule_is(hot):
     card = GPU.objects.create(instance=hot.machines[0], uuid="GPU-late", index=2)
     GpuLatest.objects.create(gpu=card, sampled_at=hot.now, received_at=hot.now)
     hot.pass_time(400, step=50)
-    assert recorded(the_alert()) == ["opened", "signal:folded"]
+    assert recorded(the_alert()) == ["opened", "signal:joined"]
     hot.gpu["throttle_reasons"] = 0x80
     hot.pass_time(400, step=50)
-    assert recorded(the_alert()) == ["opened", "signal:folded", "signal"]
+    assert recorded(the_alert()) == ["opened", "signal:joined", "signal"]
 
 
 def test_between_the_levels_it_stays_and_below_it_resolves_by_itself(hot):

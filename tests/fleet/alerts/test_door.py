@@ -62,7 +62,7 @@ def test_it_resolves_with_its_last_signal(acme, machine):
     clear_event(team=acme, cause="gpu.lost", subject=subject, signal="count", now=minutes(3))
     alert.refresh_from_db()
     assert (alert.closed_at, alert.closed_why) == (minutes(3), "evidence")
-    assert recorded(alert) == ["opened", "signal:folded", "resolved"]
+    assert recorded(alert) == ["opened", "signal:joined", "resolved"]
 
 
 def test_clearing_what_is_not_there_does_nothing(acme):
