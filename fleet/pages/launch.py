@@ -107,7 +107,7 @@ def ordered(request: TeamRequest, form: LaunchForm) -> Operation | None:
 
 @transaction.atomic
 def order(request: TeamRequest, form: LaunchForm) -> Operation:
-    """The token that lets the new machine's agent in lives and dies with the order. Raises Refused."""
+    """The token that lets the new machine's agent in is written with the order or not at all. Raises Refused."""
     actor, account, project = Actor.of_page(request), form.chosen_account(), form.cleaned_data["project"]
     install = ""
     if form.cleaned_data["install_agent"]:

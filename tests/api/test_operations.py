@@ -115,6 +115,8 @@ def test_an_operation_is_abandoned_with_a_reason(request, script, machine):
     assert (answer.json()["state"], answer.json()["error_detail"]) == ("failed", "stopped in the console")
     hold_to_schema(request.getfixturevalue("schema"), f"{OPERATIONS}{{id}}/abandon/", answer, "post")
     assert script.get(OPERATIONS, {"open": "true"}).json()["results"] == []
+    again = post(script, f"{OPERATIONS}{pk}/abandon/", {"reason": "once more"})
+    assert (again.status_code, again.json()["error"]) == (409, "ended")
 
 
 def test_charlie_sees_and_does_nothing(as_user, charlie, machine, script):

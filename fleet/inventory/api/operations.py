@@ -230,7 +230,10 @@ class OperationViewSet(WritableRows[Operation]):
     def abandon(self, request: Request, pk: str) -> Response:
         """Ends one that cannot be proved, with a reason that is kept. Nothing is told to the provider."""
         operation, asked = self.get_object(), self.body(request)
-        abandon_operation(actor=self.actor(request), operation=operation, reason=asked["reason"])
+        if not abandon_operation(actor=self.actor(request), operation=operation, reason=asked["reason"]):
+            raise NamedProblem(
+                _("It has ended already."), code="ended", status_code=status.HTTP_409_CONFLICT, field=None
+            )
         return self.answer(self.get_queryset().get(pk=operation.pk))
 
     def _act(self, request: Request, asked: Mapping[str, Any], *, teams: set[int]) -> tuple[str, dict[str, Any]]:

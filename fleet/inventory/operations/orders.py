@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
@@ -14,10 +15,14 @@ from fleet.inventory.credentials import CredentialError, open_sealed, seal
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.operations.refusals import Unsealable
 from fleet.providers.base import CreateSpec
+from fleet.providers.redact import MASK, redact
 from fleet.providers.values import Market
 from fleet.teams.audit import Actor, record
 
 SCRIPT = "user_data"
+# Shorter ones are the shell's own, and no secrets.
+WORDS = re.compile(r"[\w.+/-]{8,}")
+ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{60,}")
 # Written together with every end of a launch, and once its machine is known: from then on it is never sent again.
 FORGOTTEN: Mapping[str, bytes] = {"sealed": b""}
 
@@ -43,6 +48,16 @@ def order_of(operation: Operation) -> CreateSpec:
         "max_price_per_hour": None if price is None else Decimal(str(price)),
     }
     return CreateSpec(**values)
+
+
+def without_script(operation: Operation, text: str) -> str:
+    """Providers repeat what they refuse: `text` without the words of the script, and without what may be it encoded."""
+    try:
+        script = open_sealed(operation.sealed).get(SCRIPT, "")
+    except CredentialError:
+        # It was not sent either.
+        return text
+    return ENCODED.sub(MASK, redact(text, WORDS.findall(script))) if script else text
 
 
 def rotate_orders(*, actor: Actor) -> int:

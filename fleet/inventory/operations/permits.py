@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from fleet.inventory.adapters import adapter_class, can
@@ -40,13 +41,16 @@ ENDS = frozenset({OperationKind.STOP, OperationKind.TERMINATE})
 # What runs on the machine ends with each of them, so that a hold has a say.
 ASKS_HOLDS = ENDS | {OperationKind.REBOOT}
 # What an act may take the place of: nobody has to wait for a start that never comes before the machine can be stopped.
-# An image that is being saved is never cut short.
+# An image that is being saved is never cut short; one that no list has named by then is not being saved.
 SUPERSEDES = {
     OperationKind.STOP: frozenset({OperationKind.LAUNCH, OperationKind.START, OperationKind.REBOOT}),
     OperationKind.TERMINATE: frozenset(
         {OperationKind.LAUNCH, OperationKind.START, OperationKind.REBOOT, OperationKind.STOP}
     ),
 }
+
+
+IMAGE_SHOWS_WITHIN = timedelta(minutes=15)
 
 
 def refuse_account(account: ProviderAccount, kind: OperationKind) -> None:
@@ -141,15 +145,22 @@ def make_way(machine: Instance, kind: OperationKind, *, actor: Actor, now: datet
     )
     if under_way is None:
         return
-    refuse_busy(machine, kind, under_way)
+    refuse_busy(machine, kind, under_way, now=now)
     fail_over(under_way, "superseded", OperationKind(kind).value, at=now, event="superseded", actor=actor)
 
 
-def refuse_busy(machine: Instance, kind: OperationKind, under_way: Operation) -> None:
+def refuse_busy(machine: Instance, kind: OperationKind, under_way: Operation, *, now: datetime | None = None) -> None:
     """Raises OperationOpen where the act cannot take the place of what is under way."""
-    if under_way.kind not in SUPERSEDES.get(kind, ()):
+    lost = kind in ENDS and is_lost_image(under_way, now=now or timezone.now())
+    if not lost and under_way.kind not in SUPERSEDES.get(kind, ()):
         said = {"name": machine.name, "act": under_way.get_kind_display()}
         raise OperationOpen(_("“%(act)s” of %(name)s is still under way.") % said, under_way)
+
+
+def is_lost_image(operation: Operation, *, now: datetime) -> bool:
+    """Nobody waits for an image of which only the request is known before a machine that costs money can be stopped."""
+    is_unnamed = operation.kind == OperationKind.SAVE_IMAGE and not operation.result_id
+    return is_unnamed and now - operation.requested_at >= IMAGE_SHOWS_WITHIN
 
 
 def refuse_twice(known: Operation, kind: OperationKind, machine: Instance | None) -> None:

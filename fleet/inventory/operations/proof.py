@@ -147,8 +147,10 @@ _JUDGES: Mapping[str, Callable[[Case, ProviderInstance], Judgement]] = {
 }
 
 
-def judge_image(image: ProviderImage | None) -> Judgement:
-    """None: a complete list of images does not name it (yet)."""
+def judge_image(image: ProviderImage | None, *, machine_gone: bool = False) -> Judgement:
+    """None: a complete list of images does not name it (yet); of a machine that is gone none comes any more."""
+    if image is None and machine_gone:
+        return GONE
     if image is None or image.state not in {ImageState.READY, ImageState.FAILED}:
         return MOVING
     ready = image.state is ImageState.READY

@@ -66,7 +66,7 @@ def write(adapter: Provider, operation: Operation, reading: Reading) -> Judgemen
     """What was read, onto the machine and the operation together. None: the claim is lost, or a later reading is known."""
     case = case_of(adapter, operation, reading)
     if operation.kind == OperationKind.SAVE_IMAGE:
-        judgement = judge_image(reading.image)
+        judgement = judge_image(reading.image, machine_gone=is_gone(operation))
     else:
         judgement = judge(case, reading.machine) if operation.instance or reading.machine else UNMOVED
         if not show(adapter, operation, reading, judgement):
@@ -94,6 +94,10 @@ def case_of(adapter: Provider, operation: Operation, reading: Reading) -> Case:
         absent_since=(operation.absent_since or reading.at) if absent else None,
         stop_bills_compute=Part.COMPUTE in adapter.semantics.billed_when_stopped,
     )
+
+
+def is_gone(operation: Operation) -> bool:
+    return operation.instance is not None and operation.instance.gone_at is not None
 
 
 def believed(operation: Operation) -> bool:

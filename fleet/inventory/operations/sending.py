@@ -12,7 +12,7 @@ from fleet.inventory.models import Instance
 from fleet.inventory.operations.calls import Answer, call
 from fleet.inventory.operations.journal import change, fail, note
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationKind, OperationState
-from fleet.inventory.operations.orders import FORGOTTEN
+from fleet.inventory.operations.orders import FORGOTTEN, without_script
 from fleet.inventory.operations.timing import FIRST, asked_to_wait
 from fleet.inventory.operations.withholding import objection, withhold
 from fleet.inventory.probe import name_machine
@@ -102,7 +102,7 @@ def adopt(operation: Operation, instance: Instance) -> Instance:
 
 
 def answered_badly(operation: Operation, error: ProviderError, *, was_uncertain: bool) -> None:
-    at, detail = timezone.now(), shown_text(operation.account, error)
+    at, detail = timezone.now(), without_script(operation, shown_text(operation.account, error))
     with transaction.atomic():
         if isinstance(error, PartialCreate):
             partial(operation, error, detail, at=at)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
@@ -13,6 +16,7 @@ from fleet.inventory.operations.orders import order_of
 from fleet.inventory.operations.refusals import Unsealable
 from fleet.inventory.operations.requests import request_launch
 from fleet.providers.base import CreateSpec
+from fleet.providers.errors import Invalid
 from tests.fleet.inventory.operations.liar import Liar
 
 SCRIPT = "export HF_TOKEN=hf_very_secret"
@@ -97,3 +101,16 @@ def test_without_a_key_nothing_is_ordered(rented, by_alice, settings):
     with pytest.raises(Unsealable, match="CREDENTIAL_KEYS"):
         request_launch(actor=by_alice, account=rented, spec=SPEC, offer={})
     assert not Operation.objects.exists()
+
+
+@pytest.mark.parametrize("encode", [str, json.dumps, lambda text: base64.b64encode(text.encode() * 3).decode()])
+def test_a_provider_that_repeats_what_it_refuses_tells_nobody(launch, driver, fresh, monkeypatch, encode):
+    def refuse(_self: Liar, spec: CreateSpec, _token: str):
+        raise Invalid(f"user_data is not valid: {encode(spec.user_data)}")
+
+    monkeypatch.setattr(Liar, "create", refuse)
+    driver.step()
+    failed = fresh(launch)
+    assert failed.error_detail.startswith("user_data is not valid")
+    assert encode(SCRIPT)[-20:] not in failed.error_detail
+    assert not failed.events.filter(detail__contains="hf_very").exists()
