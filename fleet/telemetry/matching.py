@@ -21,6 +21,9 @@ TAKEN = "taken"
 REVOKED = "revoked"
 SAME_ID = "same_id"
 SHARED = "shared"
+# Where an agent's word for a cloud is not that of its adapter, and where the id that a machine knows of itself is listed.
+KINDS = {"gcp": "google"}
+BESIDE = {"azure_vm_id": "extra__vm_id"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,11 @@ def listed_candidates(*, team: Team, provider_ids: Mapping[str, str]) -> list[In
         return []
     wanted = Q()
     for name, value in provider_ids.items():
-        wanted |= Q(account__kind=name.partition("_")[0], external_id=value)
+        prefix = name.partition("_")[0]
+        kind = Q(account__kind=KINDS.get(prefix, prefix))
+        # Of some machines the list keeps what they call themselves beside the name by which their provider finds them.
+        beside = Q(**{f"{BESIDE[name]}__iexact": value}) if name in BESIDE else Q(pk=None)
+        wanted |= kind & (Q(external_id=value) | beside)
     return list(Instance.objects.filter(wanted, team=team, gone_at=None).order_by("pk")[:5])
 
 

@@ -43,6 +43,22 @@ def test_the_provider_ids_find_the_listed_machine(token_for, listed):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "external_id", "extra", "claimed"),
+    [
+        ("google", "4419911", {}, {"gcp_instance_id": "4419911"}),
+        ("azure", "group/train-01", {"vm_id": "5C2A-01"}, {"azure_vm_id": "5c2a-01"}),
+        ("runpod", "pod7", {}, {"runpod_pod_id": "pod7"}),
+        ("vast", "1234", {}, {"vast_instance_id": "1234"}),
+    ],
+)
+def test_ids_as_machines_know_them_find_what_adapters_list(acme, token_for, kind, external_id, extra, claimed):
+    cloud = ProviderAccount.objects.create(team=acme, kind=kind, name="Cloud")
+    machine = Instance.objects.create(team=acme, account=cloud, external_id=external_id, name="x", extra=extra)
+    assert enrol(token_for(), provider_ids=claimed).instance == machine
+
+
+@pytest.mark.django_db
 def test_an_id_counts_for_its_own_provider_only(token_for, listed):
     listed("i-0abc")
     agent = enrol(token_for(), provider_ids={"runpod_pod_id": "i-0abc"})
