@@ -15,7 +15,8 @@ from fleet.teams.idempotency import KEPT, prune_idempotent_writes
 from fleet.teams.models import AuditEntry, IdempotentWrite, Scope
 
 WINDOWS = "/api/v1/maintenance-windows/"
-BODY = {"starts_at": "2099-12-01T02:00:00Z", "ends_at": "2099-12-01T04:00:00Z", "reason": "driver"}
+SOON = timezone.now() + timedelta(days=30)
+BODY = {"starts_at": SOON.isoformat(), "ends_at": (SOON + timedelta(hours=2)).isoformat(), "reason": "driver"}
 
 
 @pytest.fixture
