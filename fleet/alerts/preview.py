@@ -91,12 +91,14 @@ WHERE i.team_id = %(team)s
     "events": """\
 SELECT min(at) FROM (
     SELECT min(enrolled_at) AS at FROM fleet_agent WHERE instance_id IN (SELECT id FROM fleet_instance WHERE team_id = %(team)s)
-    UNION ALL SELECT min(at) FROM fleet_machineevent
-    WHERE instance_id IN (SELECT id FROM fleet_instance WHERE team_id = %(team)s) AND at >= %(since)s) seen
+    UNION ALL SELECT min(f.at) FROM fleet_instance i, LATERAL (
+        SELECT at FROM fleet_machineevent e WHERE e.instance_id = i.id ORDER BY at LIMIT 1) f WHERE i.team_id = %(team)s) seen
 """,
+    # Written where something changed: an old one still says what held.
     "observations": """\
-SELECT min(seen_at) FROM fleet_observation
-WHERE instance_id IN (SELECT id FROM fleet_instance WHERE team_id = %(team)s) AND seen_at >= %(since)s
+SELECT min(f.at) FROM fleet_instance i, LATERAL (
+    SELECT seen_at AS at FROM fleet_observation o WHERE o.instance_id = i.id ORDER BY seen_at LIMIT 1) f
+WHERE i.team_id = %(team)s
 """,
 }
 # Runs of hits that are no further apart than `gap`.
