@@ -26,4 +26,5 @@ urlpatterns = [
     *channels.urlpatterns,
 ]
 
+handler400 = "fleet.teams.views.errors.bad_request"
 handler403 = "fleet.teams.views.errors.forbidden"

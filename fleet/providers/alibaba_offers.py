@@ -10,7 +10,7 @@ from fleet.providers.alibaba_client import LABEL, Ecs
 from fleet.providers.alibaba_facts import gpus_of, tenancy_of
 from fleet.providers.base import CreateSpec, Market, Money, Offer, OfferQuery
 from fleet.providers.errors import Invalid, NoCapacity, PartialCreate, ProviderError, ScopeMissing, Unavailable
-from fleet.providers.orders import chosen_image, key_name
+from fleet.providers.orders import chosen_image, key_name, limit_on_spot
 from fleet.providers.rows import Row, price, rows_of
 from fleet.providers.values import Ref
 
@@ -151,10 +151,9 @@ def launch(ecs: Ecs, spec: CreateSpec, token: str, network: tuple[str, str] | No
 
 
 def strategy(spec: CreateSpec) -> dict[str, Any]:
+    limit_on_spot(spec, LABEL)
     if spec.market is Market.SPOT and spec.max_price_per_hour is not None:
         return {"SpotStrategy": "SpotWithPriceLimit", "SpotPriceLimit": float(spec.max_price_per_hour)}
-    if spec.market not in STRATEGIES:
-        raise Invalid(f"{LABEL} is asked for machines on demand or on spot; terms are bought in its console.")
     return {"SpotStrategy": STRATEGIES[spec.market]}
 
 

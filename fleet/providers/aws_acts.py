@@ -8,7 +8,7 @@ from fleet.providers.aws_errors import NO_INSTANCE, code_of
 from fleet.providers.aws_reads import row_of
 from fleet.providers.base import CreateSpec, Market
 from fleet.providers.errors import Invalid
-from fleet.providers.orders import key_name
+from fleet.providers.orders import key_name, limit_on_spot
 
 LAUNCH_TAG = "rackrent-launch"
 
@@ -33,6 +33,7 @@ def launch(ec2: Any, spec: CreateSpec, token: str) -> str:
     """The id of the machine that EC2 made, or made before for the same token."""
     if not spec.image_id:
         raise Invalid("EC2 starts a machine from an image: name one, as in ami-0abcdef1234567890.")
+    limit_on_spot(spec, "Amazon EC2")
     arguments: dict[str, Any] = {
         "ImageId": spec.image_id,
         "InstanceType": spec.offer_id,

@@ -33,9 +33,11 @@ ENDINGS = (
         disks_billing=Fate(
             Sign.RISK,
             gettext_noop("look at disks"),
-            gettext_noop("disks, interfaces and addresses outlive the machine"),
+            gettext_noop("unless set to be deleted with the machine, as those of machines rented here"),
         ),
-        volumes=Fate(Sign.KEPT, KEPT, gettext_noop("but for those set to be deleted with it")),
+        volumes=Fate(
+            Sign.RISK, gettext_noop("lost or kept"), gettext_noop("the boot disk of machines rented here is lost")
+        ),
         local_disk=TEMPORARY,
         return_=NEW_MACHINE,
     ),
@@ -55,7 +57,8 @@ SEMANTICS = StopSemantics(
     billed_when_stopped=frozenset({Part.BOOT_DISK, Part.DATA_DISK, Part.PUBLIC_ADDRESS}),
     lost_on_stop=frozenset({Part.LOCAL_DISK, Part.GPU_SLOT}),
     billed_after_terminate=frozenset({Part.BOOT_DISK, Part.DATA_DISK, Part.PUBLIC_ADDRESS, Part.SAVED_IMAGES}),
-    lost_on_terminate=frozenset({Part.LOCAL_DISK}),
+    # Each disk and address says whether it goes with the machine, and those of machines that are ordered here do: both may be.
+    lost_on_terminate=frozenset({Part.LOCAL_DISK, Part.BOOT_DISK, Part.PUBLIC_ADDRESS}),
     quantum_seconds=1,
     minimum_seconds=0,
     zero_balance=gettext_noop("the subscription is disabled, its machines are deallocated"),

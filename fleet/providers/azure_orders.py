@@ -11,7 +11,7 @@ from fleet.providers.azure_api import LABEL, SKUS_VERSION, Arm, NameTaken
 from fleet.providers.azure_sizes import NVLINK, gpus_of, tenancy_of
 from fleet.providers.base import CreateSpec, Market, Offer, OfferQuery, Ref
 from fleet.providers.errors import Invalid
-from fleet.providers.orders import chosen_image, name_with_token
+from fleet.providers.orders import chosen_image, limit_on_spot, name_with_token
 from fleet.providers.reading import mib, path_of, whole
 from fleet.providers.rows import Row
 from fleet.providers.typed import PriceTable
@@ -71,8 +71,7 @@ def launch(arm: Arm, spec: CreateSpec, token: str, place: tuple[str, tuple[str, 
 
 
 def order_of(name: str, location: str, subnet: str, spec: CreateSpec, token: str) -> Row:
-    if spec.market not in PRIORITIES:
-        raise Invalid(f"{LABEL} is asked for machines on demand or on spot; reservations are bought in its portal.")
+    limit_on_spot(spec, LABEL)
     return {
         "location": location,
         "tags": {**spec.labels, "rackrent-launch": token},

@@ -17,6 +17,7 @@ from fleet.providers.base import (
     Ending,
     Field,
     ImageState,
+    Market,
     Money,
     Offer,
     OfferQuery,
@@ -146,6 +147,7 @@ class Hyperstack:
         image = chosen_image(spec.image_id, LABEL)
         own_disk(spec, LABEL)
         no_price_limit(spec, LABEL)
+        self._check_market(spec)
         if image.startswith(SNAPSHOT):
             return self._restored(image.removeprefix(SNAPSHOT), spec, token)
         environment = self._environment(spec.region)
@@ -221,6 +223,15 @@ class Hyperstack:
             answer = checked(self._api.send("POST", f"{path}/restore", json=body))
         with promised(LABEL):
             return Ref(str(mapping_of(answer, "instance", LABEL)["id"]), spec.region)
+
+    def _check_market(self, spec: CreateSpec) -> None:
+        """A flavor is sold on one market. Raises Invalid where another was asked for."""
+        groups = rows_of(self._api.get("core/flavors"), "data", LABEL)
+        with promised(LABEL):
+            sold = {offer.external_id: offer.market for offer in offers_of(groups, {})}
+        if (market := sold.get(spec.offer_id, Market.ON_DEMAND)) is not spec.market:
+            words = "on spot" if market is Market.SPOT else "on demand"
+            raise Invalid(f"{LABEL} rents {spec.offer_id} {words} only.")
 
     def _prices(self) -> dict[str, Decimal]:
         rows = list_of(self._api.get("pricebook"), LABEL)

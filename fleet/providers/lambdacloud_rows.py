@@ -21,7 +21,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
-from fleet.providers.orders import on_demand, own_disk
+from fleet.providers.orders import no_price_limit, on_demand, own_disk
 from fleet.providers.rows import Row, moment, number
 
 LABEL = "Lambda"
@@ -134,6 +134,7 @@ def gpu_memory_mib(kind: Row) -> int | None:
 def order_of(spec: CreateSpec, token: str) -> Row:
     """The body of a launch, without its key. Raises Invalid for what Lambda does not rent."""
     on_demand(spec, LABEL)
+    no_price_limit(spec, LABEL)
     own_disk(spec, LABEL)
     if not spec.region:
         raise Invalid(f"{LABEL} needs a region: take an offer that has one.")

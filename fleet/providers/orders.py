@@ -84,6 +84,14 @@ def own_disk(spec: CreateSpec, label: str) -> None:
         raise Invalid(f"{label} rents each size with the disk that it has. Leave the disk's size empty.")
 
 
+def limit_on_spot(spec: CreateSpec, label: str) -> None:
+    """Raises Invalid for other markets than on demand and spot, and for a limit of price where only spot has one."""
+    if spec.market not in {Market.ON_DEMAND, Market.SPOT}:
+        raise Invalid(f"{label} is asked for machines on demand or on spot; terms are bought in its console.")
+    if spec.market is Market.ON_DEMAND and spec.max_price_per_hour is not None:
+        raise Invalid(f"{label} takes a limit of price on spot only. Leave it empty.")
+
+
 def on_demand(spec: CreateSpec, label: str) -> None:
     """Raises Invalid for another market than the only one."""
     if spec.market is not Market.ON_DEMAND:

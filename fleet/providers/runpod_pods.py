@@ -22,7 +22,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
-from fleet.providers.orders import chosen_image, on_demand
+from fleet.providers.orders import chosen_image, no_price_limit, on_demand
 from fleet.providers.rows import HOURS_PER_MONTH, Row, moment, price
 
 LABEL = "RunPod"
@@ -151,6 +151,7 @@ def extra_of(pod: Row) -> dict[str, object]:
 def order_of(spec: CreateSpec, token: str) -> dict[str, Any]:
     """The body of POST /v2/pods. Raises Invalid for what RunPod does not rent."""
     on_demand(spec, LABEL)
+    no_price_limit(spec, LABEL)
     cloud, count, gpu = split_offer(spec.offer_id)
     image = chosen_image(spec.image_id, LABEL)
     environment = {"PUBLIC_KEY": spec.ssh_public_key} if spec.ssh_public_key else {}

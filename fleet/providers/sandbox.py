@@ -26,6 +26,7 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import Invalid, InvalidOption, NoCapacity, NotFound, Unavailable
 from fleet.providers.http import JsonApi
+from fleet.providers.orders import no_price_limit
 from fleet.providers.reading import endless, path_of
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, rows_of
@@ -122,6 +123,7 @@ class Sandbox:
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
         """Key and script are told too: there is nobody to let in and nothing to run, and an order is the same everywhere."""
+        no_price_limit(spec, self.label)
         optional = {
             "region": spec.region,
             "image": spec.image_id,

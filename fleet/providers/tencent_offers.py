@@ -8,7 +8,7 @@ from typing import Any
 
 from fleet.providers.base import CreateSpec, Market, Money, Offer, OfferQuery, Ref
 from fleet.providers.errors import Invalid, PartialCreate, ScopeMissing, Unavailable
-from fleet.providers.orders import chosen_image, key_name
+from fleet.providers.orders import chosen_image, key_name, limit_on_spot
 from fleet.providers.reading import mib
 from fleet.providers.rows import Row, number, price, rows_of
 from fleet.providers.tencent_client import LABEL, Cvm
@@ -85,8 +85,9 @@ def prices_of(cvm: Cvm, wanted: Iterable[tuple[str, Market]], currency: str) -> 
 
 def launch(cvm: Cvm, spec: CreateSpec, token: str) -> Ref:
     zone, slash, kind = spec.offer_id.partition("/")
-    if not slash or spec.market not in CHARGES:
-        raise Invalid(f"{LABEL} rents “zone/type”, as in ap-guangzhou-6/GN7.2XLARGE32, on demand or on spot.")
+    if not slash:
+        raise Invalid(f"{LABEL} rents “zone/type”, as in ap-guangzhou-6/GN7.2XLARGE32.")
+    limit_on_spot(spec, LABEL)
     tags = [{"Key": key, "Value": value} for key, value in {**spec.labels, "rackrent-launch": token}.items()]
     order: dict[str, Any] = {
         "Placement": {"Zone": zone},

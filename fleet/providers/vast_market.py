@@ -9,7 +9,7 @@ from decimal import Decimal
 from fleet.providers.base import CreateSpec, Market, Money, Offer
 from fleet.providers.errors import Invalid
 from fleet.providers.gpus import canonical
-from fleet.providers.orders import chosen_image
+from fleet.providers.orders import chosen_image, limit_on_spot
 from fleet.providers.rows import Row, epoch, number, price
 from fleet.providers.vast_rows import LABEL, ram_mib, tenancy_of
 
@@ -61,6 +61,7 @@ def extra_of(row: Row) -> dict[str, object]:
 
 def order_of(spec: CreateSpec, token: str) -> Row:
     """The body of an order. Raises Invalid for what Vast.ai would not take."""
+    limit_on_spot(spec, LABEL)
     order: Row = {
         "image": chosen_image(spec.image_id, LABEL),
         "label": f"{spec.name} {token}",

@@ -27,7 +27,15 @@ from fleet.providers.base import (
 )
 from fleet.providers.errors import NotFound, QuotaOrFunds, Unavailable
 from fleet.providers.http import JsonApi, endpoint
-from fleet.providers.orders import chosen_image, known_key, no_price_limit, order_refusals, plain_name, tags_of
+from fleet.providers.orders import (
+    chosen_image,
+    known_key,
+    limit_on_spot,
+    no_price_limit,
+    order_refusals,
+    plain_name,
+    tags_of,
+)
 from fleet.providers.reading import list_of, path_of, required
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, promised
@@ -119,6 +127,7 @@ class Verda:
 
     def create(self, spec: CreateSpec, token: str) -> Ref:
         no_price_limit(spec, LABEL)
+        limit_on_spot(spec, LABEL)
         body: dict[str, object] = {
             "instance_type": spec.offer_id,
             "image": chosen_image(spec.image_id, LABEL),

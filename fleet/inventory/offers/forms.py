@@ -38,7 +38,6 @@ class ListForm(forms.Form):
         label=_("or its text"),
         required=False,
         strip=False,
-        max_length=MAX_BYTES,
         widget=forms.Textarea(attrs={"rows": 6, "class": "input mono", "spellcheck": "false"}),
     )
 

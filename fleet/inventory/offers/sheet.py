@@ -58,7 +58,7 @@ class About:
 
 @dataclass(slots=True)
 class Sheet:
-    """`without_gpu`: rows of machines without a GPU, which are left out. With faults nothing is to be imported."""
+    """`without_gpu`: rows of machines without a GPU or with a part of one, which are left out. With faults nothing is to be imported."""
 
     layout: str = ""
     rows: list[Values] = field(default_factory=list)
@@ -167,7 +167,9 @@ def gpuhunt_rows(cells: Cells, about: About) -> list[Values]:
 
 def skypilot_rows(cells: Cells, about: About) -> list[Values]:
     """A line has one price on demand, one as spot, or both; one of them may be missing."""
-    if not cells["AcceleratorName"] or (gpus := whole(cells, "AcceleratorCount")) == 0:
+    count = amount(cells, "AcceleratorCount")
+    # A share of a GPU (0.5) is no GPU that anybody can search for by its count.
+    if not cells["AcceleratorName"] or (count is not None and count < 1):
         return []
     prices = {Market.ON_DEMAND: money(cells, "Price", empty=True)}
     if "SpotPrice" in cells:
@@ -179,7 +181,7 @@ def skypilot_rows(cells: Cells, about: About) -> list[Values]:
         "instance_type": cells["InstanceType"],
         "region": cells["Region"],
         "gpu_raw": cells["AcceleratorName"],
-        "gpu_count": gpus,
+        "gpu_count": whole(cells, "AcceleratorCount"),
         "gpu_memory_mib": gpu_memory_mib(cells.get("GpuInfo", "")),
         "vcpus": whole(cells, "vCPUs"),
         "ram_gib": amount(cells, "MemoryGiB"),

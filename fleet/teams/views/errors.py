@@ -7,10 +7,12 @@ from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_cool_off
-from django.core.exceptions import PermissionDenied
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from fleet.teams.models import Role
@@ -21,6 +23,14 @@ def forbidden(request: HttpRequest, exception: PermissionDenied) -> HttpResponse
     word = str(exception)
     needed = Role(word).label if word in Role else ""
     return render(request, "403.html", {"needed": needed}, status=403)
+
+
+def bad_request(_request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Drawn without the request: its address may be what is refused."""
+    too_large = isinstance(exception, RequestDataTooBig)
+    most = (settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0) / (1 << 20)
+    page = render_to_string("400.html", {"too_large": too_large, "most_mib": most})
+    return HttpResponse(page, status=413 if too_large else 400)
 
 
 def locked_out(request: HttpRequest, *_args: Any) -> HttpResponse:

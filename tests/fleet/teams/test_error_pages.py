@@ -58,3 +58,10 @@ def test_an_error_page_needs_no_database(client):
     answer = client.get("/broken/", headers={"Accept-Language": "zh-CN"})
     assert answer.status_code == 500
     assert "这里出错了" in answer.text
+
+
+def test_a_text_that_is_too_large_is_refused_with_the_limit(alice, as_user, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
+    answer = as_user(alice).post("/t/acme/offers/lists/", {"csv": "x" * (1 << 20)})
+    assert answer.status_code == 413
+    assert "larger than 1 MiB. Go back" in answer.text

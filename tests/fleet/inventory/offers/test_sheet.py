@@ -57,6 +57,17 @@ def test_zones_of_a_region_are_one_offer_at_its_cheapest():
     assert row["price_per_hour"] == 8
 
 
+def test_a_share_of_a_gpu_is_left_out_and_counted():
+    """As Azure sells A10s."""
+    lines = "".join(f"Standard_NV{count},A10,{count},6,55,0.45,,eastus,,\n" for count in ("0.167", "0.333", "0.5", "1"))
+    sheet = read_sheet(SKYPILOT + lines, ABOUT)
+    assert (len(sheet.rows), sheet.without_gpu, sheet.faults) == (1, 3, [])
+
+
+def test_one_and_a_half_gpus_are_a_mistake():
+    assert faults(SKYPILOT + "x,A10,1.5,6,55,0.45,,eastus,,\n") == [(2, "AcceleratorCount")]
+
+
 @pytest.mark.parametrize(
     ("info", "mib"),
     [

@@ -154,6 +154,26 @@ def test_no_field_of_the_order_is_dropped_without_a_word(adapter, fake):
     assert any(form in sent for form in ("echo hello", "ZWNobyBoZWxsbw", "IyEvYmluL3NoCmVjaG8gaGVsbG8K"))
 
 
+@each(CREATE)
+@pytest.mark.parametrize("market", [Market.ON_DEMAND, Market.SPOT])
+def test_a_limit_of_price_is_told_to_the_provider_or_refused(adapter, fake, market):
+    try:
+        adapter.create(replace(fake.order(), market=market, max_price_per_hour=Decimal("98.7654")), TOKEN)
+    except Invalid:
+        assert fake.machines == {}
+        return
+    (sent,) = fake.asked("create")
+    assert "98.7654" in sent.body.decode() + " ".join(sent.query.values())
+
+
+@each(CREATE)
+@pytest.mark.parametrize("market", [Market.SPOT, Market.RESERVED])
+def test_another_market_is_not_rented_on_demand(adapter, fake, market):
+    with suppress(Invalid):
+        adapter.create(replace(fake.order(), market=market), TOKEN)
+    assert [machine.market for machine in adapter.instances()] in ([], [market])
+
+
 @each(OFFERS)
 def test_an_offers_price_is_for_the_whole_machine(adapter, fake):
     known = fake.known_offer
