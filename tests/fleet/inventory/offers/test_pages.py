@@ -58,6 +58,14 @@ def test_what_is_not_known_is_hatched_and_never_zero(client, offer):
     assert "$0.00" not in text.split('id="found"')[1]
 
 
+def test_what_an_offer_does_not_tell_is_counted_before_it_is_unfolded(client, offer):
+    offer("silent")
+    page = client.get(OFFERS)
+    (line,) = page.context["lines"]
+    assert line.untold > 0
+    assert f'<span class="tag">{line.untold} not told</span>' in page.text.partition("</summary>")[0]
+
+
 def test_a_hostile_name_is_escaped(client, offer):
     offer("x", instance_type="<script>alert(1)</script>", origin='"><u>', region="<i>eu</i>")
     text = client.get(OFFERS).text
