@@ -63,7 +63,10 @@ def test_what_an_offer_does_not_tell_is_counted_before_it_is_unfolded(client, of
     page = client.get(OFFERS)
     (line,) = page.context["lines"]
     assert line.untold > 0
-    assert f'<span class="tag">{line.untold} not told</span>' in page.text.partition("</summary>")[0]
+    assert (
+        f'<span class="tag">{line.untold} not told</span>'
+        in page.text.partition('<details class="behind">')[2].partition("</summary>")[0]
+    )
 
 
 def test_a_hostile_name_is_escaped(client, offer):
