@@ -81,10 +81,11 @@ class HasRole(BasePermission):
 
 
 def needed_role(request: Request, view: Any) -> Role:
-    """`changes_nothing`: a view whose POST only carries a question that is too long for an address."""
+    """`write_role`: what a write needs, if more than an operator. `changes_nothing`: a view whose POST only carries a question that is too long for an address."""
     reads: Role = getattr(view, "required_role", Role.VIEWER)
     asks = request.method in SAFE_METHODS or (request.method == "POST" and getattr(view, "changes_nothing", False))
-    return reads if asks else max(reads, Role.OPERATOR, key=lambda role: role.rank)
+    writes: Role = getattr(view, "write_role", Role.OPERATOR)
+    return reads if asks else max(reads, writes, key=lambda role: role.rank)
 
 
 def one_team(request: Request, *, role: Role = Role.VIEWER) -> Team:

@@ -8,11 +8,14 @@ from typing import Any
 from django.db.models import QuerySet
 from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field, extend_schema_serializer
-from rest_framework import serializers
+from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from fleet.inventory.accounts import create_account, delete_account, pause_account, update_account, verify_account
+from fleet.inventory.api.account_bodies import AccountBody, NewAccountBody, PausedBody, arguments_of
 from fleet.inventory.api.verdicts import (
     VERDICT_PARAMETERS,
     VERSION_EXAMPLE,
@@ -22,9 +25,13 @@ from fleet.inventory.api.verdicts import (
 )
 from fleet.inventory.environments.sources import environment_of, versions_of
 from fleet.inventory.models import Image, ProviderAccount
+from fleet.inventory.provider_choices import SELF_MADE
 from fleet.providers.registry import adapters
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter
+from fleet.teams.models import Role
+from fleet.teams.permissions import one_team
 from fleet.teams.scoping import TeamRows
+from fleet.teams.writing import WritableRows
 
 ACCOUNT_EXAMPLE = {
     "id": 2,
@@ -44,6 +51,8 @@ ACCOUNT_EXAMPLE = {
     "error_kind": "",
     "error_detail": "",
     "doubted_since": None,
+    "checked_at": "2026-11-01T09:00:04Z",
+    "check_results": [{"name": "accepted", "result": "ok", "as": "123456789012", "milliseconds": 210}],
     "created_at": "2026-11-01T09:00:00Z",
     "disconnected_at": None,
 }
@@ -55,6 +64,10 @@ class AccountSerializer(serializers.ModelSerializer[ProviderAccount]):
     provider = serializers.CharField(source="kind", help_text="Which adapter reads it.")
     options = serializers.SerializerMethodField(
         help_text="What was entered for the account; fields that its adapter declares secret are never answered."
+    )
+
+    check_results = serializers.ListField(
+        child=serializers.DictField(), help_text="Of the last check of the key: what was tried, and ok, warn or no."
     )
 
     class Meta:
@@ -81,13 +94,61 @@ class AccountFilter(django_filters.FilterSet):
         return accounts.filter(failures__gt=0) if value else accounts.filter(failures=0)
 
 
-class AccountViewSet(TeamRows[ProviderAccount]):
-    """Provider accounts, when each was last listed in full, and what went wrong since."""
+class AccountViewSet(WritableRows[ProviderAccount]):
+    """Provider accounts, when each was last listed in full, and what went wrong since. Writes need an admin."""
 
     queryset = ProviderAccount.objects.select_related("team").defer("credentials")
     serializer_class = AccountSerializer
     filterset_class = AccountFilter
     orderings = ("id", "name", "listed_at")
+    write_role = Role.ADMIN
+    bodies = {"create": NewAccountBody, "partial_update": AccountBody, "pause": PausedBody}
+    answers = {"verify": (status.HTTP_202_ACCEPTED, AccountSerializer)}
+
+    def create(self, request: Request) -> Response:
+        """Connects an account, and begins a check of its key: `checked_at` and `check_results` tell how it went."""
+        asked = self.body(request)
+        team = one_team(request, role=Role.ADMIN)
+        kind = asked["provider"]
+        account = create_account(
+            actor=self.actor(request), team=team, kind=kind, **arguments_of(asked, team=team, kind=kind)
+        )
+        verify_account(actor=self.actor(request), account=account)
+        return self.answer(account, status.HTTP_201_CREATED)
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Changes what is sent. An empty secret keeps the one that is there."""
+        account = self.connected()
+        given = arguments_of(self.body(request), team=account.team, kind=account.kind, account=account)
+        saved = update_account(actor=self.actor(request), account=account, **given)
+        verify_account(actor=self.actor(request), account=saved)
+        return self.answer(self.get_object())
+
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Disconnects it: the key is gone for good, its machines run on and leave the fleet, their record stays."""
+        delete_account(actor=self.actor(request), account=self.connected())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def verify(self, request: Request, pk: str) -> Response:
+        """Begins a check of the key. It answers before the provider does: read the account again."""
+        verify_account(actor=self.actor(request), account=self.connected())
+        return self.answer(self.get_object(), status.HTTP_202_ACCEPTED)
+
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Stops or resumes reading it."""
+        account, asked = self.connected(), self.body(request)
+        pause_account(actor=self.actor(request), account=account, paused=asked["paused"])
+        return self.answer(self.get_object())
+
+    def connected(self) -> ProviderAccount:
+        """Raises 404 for one that is disconnected, and for those that Rackrent made itself."""
+        account = self.get_object()
+        if account.disconnected_at or account.kind in SELF_MADE:
+            raise NotFound
+        return account
 
 
 IMAGE_EXAMPLE = {
