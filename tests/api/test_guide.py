@@ -84,7 +84,10 @@ def send(command: str, secret: str):
     # The guide's windows lie ahead; not too far, and whatever year it is.
     command = command.replace("2027-12-", f"{timezone.now().year + 1}-12-")
     words = shlex.split(
-        command.replace("\\\n", " ").replace("$TOKEN", secret).replace("$RACKRENT", "http://testserver")
+        command.replace("\\\n", " ")
+        .replace("$TOKEN", secret)
+        .replace("$ADMIN", secret)
+        .replace("$RACKRENT", "http://testserver")
     )
     assert words.pop(0) == "curl"
     headers: dict[str, str] = {}
@@ -134,7 +137,8 @@ def test_the_guide_has_its_examples():
 
 @pytest.mark.parametrize(("command", "said"), EXAMPLES, ids=[command.split("v1")[1][:24] for command, _ in EXAMPLES])
 def test_every_command_answers_as_the_guide_says(seventeen, acme, make_token, command, said):
-    secret, _ = make_token(acme, Scope.OPERATE if "--json" in command else Scope.READ)
+    scope = Scope.ADMIN if "$ADMIN" in command else Scope.OPERATE if "--json" in command else Scope.READ
+    secret, _ = make_token(acme, scope)
     answer = send(command, secret)
     expected = json.loads(said)
     good = (

@@ -20,6 +20,7 @@ from fleet.teams.models import Team
 VALUES_HELP = "The fields that the provider asks for (`manage.py providers --json`, or its form). Secrets are kept encrypted, and never answered."
 
 
+@extend_schema_serializer(examples=[OpenApiExample("a new key", {"values": {"api_key": "rpa_…"}})])
 class AccountBody(Body[dict[str, Any]]):
     """Every field may be left out of a change; what is left out stays."""
 
@@ -53,6 +54,7 @@ class NewAccountBody(AccountBody):
         return kind
 
 
+@extend_schema_serializer(examples=[OpenApiExample("pause", {"paused": True})])
 class PausedBody(Body[dict[str, Any]]):
     paused = serializers.BooleanField(help_text="Whether reading it stops.")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as django_filters
@@ -103,7 +103,6 @@ class AccountViewSet(WritableRows[ProviderAccount]):
     orderings = ("id", "name", "listed_at")
     write_role = Role.ADMIN
     bodies = {"create": NewAccountBody, "partial_update": AccountBody, "pause": PausedBody}
-    answers = {"verify": (status.HTTP_202_ACCEPTED, AccountSerializer)}
 
     def create(self, request: Request) -> Response:
         """Connects an account, and begins a check of its key: `checked_at` and `check_results` tell how it went."""
@@ -134,7 +133,7 @@ class AccountViewSet(WritableRows[ProviderAccount]):
     def verify(self, request: Request, pk: str) -> Response:
         """Begins a check of the key. It answers before the provider does: read the account again."""
         verify_account(actor=self.actor(request), account=self.connected())
-        return self.answer(self.get_object(), status.HTTP_202_ACCEPTED)
+        return self.answer(self.get_object())
 
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
@@ -215,6 +214,7 @@ class ImageViewSet(TeamRows[Image]):
     filterset_class = ImageFilter
     team_path = "account__team"
     orderings = ("id", "name", "created_at", "last_seen_at")
+    answers: ClassVar[Mapping[str, Any]] = {"verdict": (200, VerdictSerializer)}
 
     def get_serializer_class(self) -> type[ImageSerializer]:
         return WholeImageSerializer if self.action == "retrieve" else ImageSerializer
@@ -222,7 +222,7 @@ class ImageViewSet(TeamRows[Image]):
     def get_known_parameters(self) -> Collection[str]:
         return {"instance", "gpu", "driver"} if self.action == "verdict" else super().get_known_parameters()
 
-    @extend_schema(parameters=VERDICT_PARAMETERS, responses=VerdictSerializer)
+    @extend_schema(parameters=VERDICT_PARAMETERS)
     @action(detail=True, methods=["get"])
     def verdict(self, request: Request, pk: str) -> Response:
         """Whether it runs on a machine, or on a GPU."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -140,11 +140,12 @@ class EnvironmentViewSet(TeamRows[EnvironmentReport]):
     filterset_class = EnvironmentFilter
     team_path = "instance__team"
     orderings = ("-reported_at", "id")
+    answers: ClassVar[Mapping[str, Any]] = {"diff": (200, DiffSerializer)}
 
     def get_known_parameters(self) -> Collection[str]:
         return {"left", "right", "team"} if self.action == "diff" else super().get_known_parameters()
 
-    @extend_schema(parameters=SIDES, responses=DiffSerializer)
+    @extend_schema(parameters=SIDES)
     @action(detail=False, methods=["get"], filterset_class=None, pagination_class=None)
     def diff(self, request: Request) -> Response:
         """The software of two machines side by side: what matters first, then what differs, then the same."""

@@ -184,6 +184,9 @@ class RunbookEdit(RunbookFields):
     )
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("requirements", {"file_name": "requirements.txt", "text": "torch==2.13.0\n"})]
+)
 class ExportSerializer(serializers.Serializer[dict[str, Any]]):
     file_name = serializers.CharField()
     text = serializers.CharField()
@@ -250,14 +253,14 @@ class RunbookViewSet(WritableRows[Environment]):
         remove_environment(actor=self.actor(request), environment=self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(parameters=VERDICT_PARAMETERS, responses=VerdictSerializer)
+    @extend_schema(parameters=VERDICT_PARAMETERS)
     @action(detail=True, methods=["get"])
     def verdict(self, request: Request, pk: str) -> Response:
         """Whether it runs on a machine, or on a GPU."""
         row = self.get_object()
         return Response(VerdictSerializer(asked_verdict(request, versions_of(row), team_id=row.team_id)).data)
 
-    @extend_schema(parameters=[EXPORT_AS], responses=ExportSerializer)
+    @extend_schema(parameters=[EXPORT_AS])
     @action(detail=True, methods=["get"])
     def export(self, request: Request, pk: str) -> Response:
         """As a file that sets it up again. None holds the address of a package index: what needs one asks for it in a variable."""
