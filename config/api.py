@@ -18,7 +18,17 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
-from fleet.inventory.api import accounts, machines, offer_lists, offers, operations, records, runbooks, ssh_keys
+from fleet.inventory.api import (
+    accounts,
+    machines,
+    offer_lists,
+    offers,
+    operations,
+    provider_words,
+    records,
+    runbooks,
+    ssh_keys,
+)
 from fleet.pages.cleanup_api import CleanupView
 from fleet.pages.plan_api import PlanView
 from fleet.teams import api as teams
@@ -35,6 +45,7 @@ router.register("images", accounts.ImageViewSet)
 router.register("instances", machines.InstanceViewSet)
 router.register("gpus", machines.GPUViewSet)
 router.register("observations", records.ObservationViewSet)
+router.register("provider-usage", provider_words.ProviderUsageViewSet)
 router.register("environments", records.EnvironmentViewSet)
 router.register("runbooks", runbooks.RunbookViewSet)
 router.register("holds", records.HoldViewSet)

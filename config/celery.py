@@ -20,6 +20,7 @@ app.autodiscover_tasks(
         "fleet.inventory",
         "fleet.inventory.offers",
         "fleet.inventory.operations",
+        "fleet.inventory.provider_word",
         "fleet.telemetry",
         "fleet.alerts",
         "fleet.alerts.channels",
@@ -33,13 +34,20 @@ LONG_TASKS = (
     "telemetry.pack_old_days",
     "telemetry.prune_records",
     "inventory.prune_observations",
+    "inventory.prune_usage",
     "alerts.prune",
     "alerts.prune_channels",
     "teams.prune",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
-OUTSIDE_TASKS = ("alerts.send_channel", "inventory.drive_operation", "inventory.poll", "inventory.refresh_offers")
+OUTSIDE_TASKS = (
+    "alerts.send_channel",
+    "inventory.drive_operation",
+    "inventory.poll",
+    "inventory.read_word",
+    "inventory.refresh_offers",
+)
 QUEUES = {LONG_QUEUE: LONG_TASKS, OUTSIDE_QUEUE: OUTSIDE_TASKS}
 app.conf.task_routes = {name: {"queue": queue} for queue, names in QUEUES.items() for name in names}
 
@@ -70,6 +78,12 @@ app.conf.beat_schedule = {
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.dispatch_offers": {"task": "inventory.dispatch_offers", "schedule": 30.0, "options": {"expires": 30}},
+    "inventory.dispatch_readings": {
+        "task": "inventory.dispatch_readings",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
+    "inventory.prune_usage": {"task": "inventory.prune_usage", "schedule": crontab(hour="3", minute="29")},
     "inventory.dispatch_operations": {
         "task": "inventory.dispatch_operations",
         "schedule": 3.0,

@@ -8,6 +8,7 @@ from fleet.inventory.environments.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
 from fleet.inventory.offers.models import *  # noqa: F403
 from fleet.inventory.operations.models import *  # noqa: F403
+from fleet.inventory.provider_word.models import *  # noqa: F403
 from fleet.teams.models import *  # noqa: F403
 from fleet.telemetry.models import *  # noqa: F403
 from fleet.telemetry.packed.models import *  # noqa: F403

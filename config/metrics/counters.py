@@ -38,6 +38,11 @@ COUNTERS = {
         "rackrent_requests_turned_away", "Pages and calls of the API that waited too long for their turn.", ()
     ),
     "scrapes": Counter("rackrent_scrapes", "Readings of exporters, by how they ended.", ("result",)),
+    "provider_readings": Counter(
+        "rackrent_provider_readings",
+        "Readings of what providers measure and announce beside their lists, by how they ended.",
+        ("provider", "subject", "result"),
+    ),
     "provider_polls": Counter(
         "rackrent_provider_polls", "Readings of providers' lists, by how they ended.", ("provider", "result")
     ),

@@ -24,6 +24,7 @@ from fleet.inventory.failures import as_provider_error, shown_text
 from fleet.inventory.listing import read_listing
 from fleet.inventory.models import ProviderAccount
 from fleet.inventory.offers.models import OfferSource
+from fleet.inventory.provider_word.models import ProviderReading
 from fleet.inventory.reconcile import Changes, apply_listing
 from fleet.meters import meters
 from fleet.providers.base import Capability
@@ -68,10 +69,11 @@ def claim_due(*, now: datetime, at_once: int | None = None) -> list[Claim]:
 
 
 def being_read(*, now: datetime) -> int:
-    """How many readings, of listings and of offers, hold a claim that has not run out: they share the workers."""
+    """How many readings, of listings, of offers and of the provider's other words, hold a claim that has not run out: they share the workers."""
     listings = ProviderAccount.objects.filter(poll_started_at__isnull=False, next_poll_at__gt=now)
     offers = OfferSource.objects.filter(claimed_at__isnull=False, next_at__gt=now)
-    return listings.count() + offers.count()
+    words = ProviderReading.objects.filter(claimed_at__isnull=False, next_at__gt=now)
+    return listings.count() + offers.count() + words.count()
 
 
 def claim(*, account_id: int, seen_next_poll_at: datetime, now: datetime) -> Claim | None:

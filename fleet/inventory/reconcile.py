@@ -14,6 +14,7 @@ from fleet.inventory.listing import LISTED, Listing, fields_of, image_text, key_
 from fleet.inventory.missing import settle_account, sort_missing
 from fleet.inventory.models import Image, Instance, Observation, ProviderAccount
 from fleet.inventory.observe import OBSERVED, observation_of
+from fleet.inventory.provider_word.keeping import keep_listed_usage
 from fleet.inventory.words import DOUBTED, UNLISTED
 from fleet.providers.base import Billing, InstanceState, ProviderInstance
 from fleet.teams.audit import Actor, record
@@ -70,6 +71,8 @@ def apply_listing(*, account: ProviderAccount, listing: Listing, rule_version: i
     for instance in missing.doubted:
         doubt(changes, instance, now)
     write(changes, account=account, known=[known[key] for key in listed if key in known], now=now)
+    there = known | {(row.region, row.external_id): row for row in changes.found}
+    keep_listed_usage(listing.machines, known=there, now=now)
     settle_account(account)
     return changes
 

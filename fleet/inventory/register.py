@@ -13,6 +13,7 @@ from fleet.inventory.models import HoldKind, Instance, ProviderAccount
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.timeline import operated
 from fleet.inventory.operations.words import FAILURES
+from fleet.inventory.provider_word.panel import usage_panel
 from fleet.inventory.timeline import held, observed
 from fleet.inventory.words import STATES, TENANCIES, choices
 from fleet.panels import Context, NavItem, Panel
@@ -28,6 +29,7 @@ def register_panels() -> None:
     panels.settings_tabs.register(NavItem("providers", _("Providers"), "providers", "", order=40))
     panels.settings_tabs.register(NavItem("ssh", _("SSH"), "ssh_key", "", order=45))
     panels.machine_panels.register(Panel("holds", "inventory/machine_panel.html", machine_panel, order=40))
+    panels.machine_panels.register(Panel("provider_usage", "inventory/provider_usage.html", usage_panel, order=20))
     panels.overview_panels.register(Panel("unread_accounts", "inventory/unread.html", unread_accounts, order=20))
     panels.timeline_sources.register(Panel("observations", "", observed))
     panels.timeline_sources.register(Panel("holds", "", held))

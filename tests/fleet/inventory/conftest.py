@@ -77,7 +77,7 @@ class Scripted:
 def provider(monkeypatch) -> type[Scripted]:
     """The scripted adapter, registered beside the real ones."""
     known = {**registry.adapters(), Scripted.kind: Scripted}
-    for module in ("inventory.adapters", "providers.registry"):
+    for module in ("inventory.adapters", "inventory.offers.places", "providers.registry"):
         monkeypatch.setattr(f"fleet.{module}.adapters", lambda: known)
     for name, value in (("machines", []), ("own_images", []), ("error", None), ("rule_version", 1), ("keys_seen", [])):
         monkeypatch.setattr(Scripted, name, value)
