@@ -26,6 +26,7 @@ READERS = [adapter for adapter in ADAPTERS if Capability.LIST in adapter.capabil
 SEAM = {
     "base",
     "declared",
+    "drift",
     "endings",
     "errors",
     "fates",

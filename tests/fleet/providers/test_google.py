@@ -13,7 +13,15 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from fleet.providers.base import InstanceState, Market, Money, NoticeKind, OfferQuery, Tenancy
-from fleet.providers.errors import AuthFailed, Invalid, InvalidOption, NoCapacity, ProviderError, Unavailable
+from fleet.providers.errors import (
+    AuthFailed,
+    Invalid,
+    InvalidOption,
+    NoCapacity,
+    PartialCreate,
+    ProviderError,
+    Unavailable,
+)
 from fleet.providers.google import Google
 from fleet.providers.google_facts import accelerators_of, gpus_of
 from tests.fleet.providers.fakes.description import SPECS
@@ -171,7 +179,9 @@ def test_an_order_that_fails_after_it_was_accepted_fails(adapter, fake):
 
 def test_an_order_whose_progress_cannot_be_read_stands(adapter, fake):
     fake.refuse(500, on="operation")
-    assert adapter.create(fake.order(), "rr-1").external_id in fake.machines
+    with pytest.raises(PartialCreate) as begun:
+        adapter.create(fake.order(), "rr-1")
+    assert begun.value.ref.external_id in fake.machines
 
 
 @pytest.mark.parametrize(

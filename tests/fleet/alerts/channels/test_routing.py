@@ -128,6 +128,6 @@ def test_the_number_of_queries_does_not_grow_with_the_events(acme, make_instance
     for name in ("a", "b", "c"):
         make_channel(name)
     events = list(AlertEvent.objects.select_related("alert"))
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(6):
         queue_deliveries(events)
     assert Delivery.objects.count() == 3 * machines
