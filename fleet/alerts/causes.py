@@ -179,6 +179,15 @@ for _cause in (
         quietable=False,
     ),
     Cause(
+        "machine.notice",
+        _("has a notice from its provider"),
+        _(
+            "Save what you need off the machine before the time that is named, and look at the notice in the provider's console: "
+            "some can be put off, and a debt can be paid."
+        ),
+        quietable=False,
+    ),
+    Cause(
         "operation.stop",
         _("is not shown to have stopped"),
         _(

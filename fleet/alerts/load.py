@@ -12,10 +12,11 @@ from django.db.models import Exists, OuterRef, Q
 from fleet.alerts import rows
 from fleet.alerts.findings import Part
 from fleet.alerts.models import PendingSignal, Signal
-from fleet.alerts.snapshot import Account, Agent, Asked, Gpu, Host, Machine, OpenPart, Snapshot, Trouble
+from fleet.alerts.snapshot import Account, Agent, Asked, Gpu, Host, Machine, Notice, OpenPart, Snapshot, Trouble
 from fleet.inventory.adapters import can
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.operations.models import OPEN_STATES, Operation, OperationState
+from fleet.inventory.provider_word.models import ProviderNotice
 from fleet.providers.base import Capability, InstanceState
 from fleet.states import DEFAULTS, Evidence, GpuState, classify
 from fleet.teams.models import Team
@@ -58,6 +59,7 @@ def load_snapshot(
         agent_version=agent_version,
         troubles=tuple(troubles),
         asked=asked_of_providers(team, now),
+        notices=notices_of(team),
         opened=opened_parts(team),
     )
 
@@ -88,6 +90,15 @@ def asked_of_providers(team: Team, now: datetime) -> tuple[Asked, ...]:
         )
         for row in found.select_related("instance")
     )
+
+
+def notices_of(team: Team) -> tuple[Notice, ...]:
+    """One query. Of an account that nobody asks any more nobody knows whether they still stand."""
+    rows = ProviderNotice.objects.filter(
+        account__team=team, gone_at=None, instance__gone_at=None, account__disconnected_at=None
+    ).order_by("pk")
+    columns = ("pk", "kind", "instance_id", "account_id", "first_seen_at", "starts_at", "detail")
+    return tuple(Notice(*row) for row in rows.values_list(*columns))
 
 
 def opened_parts(team: Team) -> dict[tuple[str, str], frozenset[OpenPart]]:

@@ -44,6 +44,7 @@ RULE_WORDS: Mapping[str, RuleWords] = {
     "unmanaged": RuleWords(_("Unregistered machines"), _("An account lists machines that nobody registered.")),
     "list_lost": RuleWords(_("List suddenly empty"), _("The list of an account leaves out most of its machines at once.")),
     "lease_ending": RuleWords(_("Lease ends"), _("A lease comes to its end.")),
+    "provider_notice": RuleWords(_("Notice from the provider"), _("A provider takes a machine back, plans maintenance, retires its host or wants to be paid.")),
     "stop_unconfirmed": RuleWords(_("Stop not confirmed"), _("A machine was told to stop or to end, and no reading of its provider shows it.")),
     "operation_unconfirmed": RuleWords(_("Act not confirmed"), _("A launch, start, restart or image was asked for, and no reading of the provider shows it.")),
     "operation_failed": RuleWords(_("Act refused"), _("A provider refused what was asked for.")),

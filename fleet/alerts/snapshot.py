@@ -165,6 +165,18 @@ class Asked(Struct, frozen=True, gc=False):
     currency: str
 
 
+class Notice(Struct, frozen=True, gc=False):
+    """What a provider announced for a machine that is there, and still lists. `text`: its own words."""
+
+    pk: int
+    kind: str
+    instance_id: int
+    account_id: int
+    first_seen_at: datetime
+    starts_at: datetime | None = None
+    text: str = ""
+
+
 class Trouble(Struct, frozen=True):
     """Something of Rackrent itself that does not work. `part`: beat, worker, rollups, ingest, rule:<kind>."""
 
@@ -183,6 +195,7 @@ class Snapshot(Struct, frozen=True):
     agent_version: str = ""
     troubles: tuple[Trouble, ...] = ()
     asked: tuple[Asked, ...] = ()
+    notices: tuple[Notice, ...] = ()
     opened: Mapping[tuple[str, str], frozenset[OpenPart]] = field(default_factory=dict)
 
     def open_parts(self, cause: str, kind: str) -> frozenset[OpenPart]:

@@ -24,8 +24,9 @@ from fleet.alerts.xid_words import xid_words
 from fleet.formats import amounts_text, money_text
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.words import failure_words
+from fleet.inventory.provider_word.words import NOTICES
 from fleet.inventory.words import STATES, drift_words
-from fleet.providers.base import InstanceState
+from fleet.providers.base import InstanceState, NoticeKind
 from fleet.telemetry.words import nvml_word
 
 Values = Mapping[str, Any]
@@ -240,6 +241,13 @@ def _asked(values: Values) -> str:
     return _("“%(act)s” asked for %(at)s, %(times)s; the provider shows: %(seen)s") % said
 
 
+def _notice(values: Values) -> str:
+    parts = [str(NOTICES[NoticeKind(values["notice"])])]
+    if values["starts_at"]:
+        parts.append(_("from %(at)s") % {"at": _moment(values["starts_at"])})
+    return ": ".join([", ".join(parts), *filter(None, [values["says"]])])
+
+
 def _refused(values: Values) -> str:
     said = {"act": OperationKind(values["act"]).label, "error": failure_words(values["error"])}
     return _("“%(act)s” failed: %(error)s") % said
@@ -284,6 +292,7 @@ _WORDS: Mapping[str, Callable[[Values], str]] = {
     "unmanaged": lambda values: _("nobody registered %(machine)s") % values,
     "list_lost": lambda values: _("%(missing)d of %(known)d machines are not in the list any more") % values,
     "lease_ending": lambda values: _("its lease ends on %(at)s") % {"at": _moment(values["ends_at"])},
+    "provider_notice": _notice,
     "stop_unconfirmed": _asked,
     "operation_unconfirmed": _asked,
     "operation_failed": _refused,

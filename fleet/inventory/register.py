@@ -14,6 +14,7 @@ from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.timeline import operated
 from fleet.inventory.operations.words import FAILURES
 from fleet.inventory.provider_word.panel import usage_panel
+from fleet.inventory.provider_word.timeline import announced
 from fleet.inventory.timeline import held, observed
 from fleet.inventory.words import STATES, TENANCIES, choices
 from fleet.panels import Context, NavItem, Panel
@@ -34,6 +35,7 @@ def register_panels() -> None:
     panels.timeline_sources.register(Panel("observations", "", observed))
     panels.timeline_sources.register(Panel("holds", "", held))
     panels.timeline_sources.register(Panel("operations", "", operated))
+    panels.timeline_sources.register(Panel("notices", "", announced))
     VALUES.update({"state": dict(choices(STATES)), "tenancy": dict(choices(TENANCIES)), "kind": dict(HoldKind.choices)})
     VALUES.update({"act": dict(OperationKind.choices), "error": FAILURES})
 

@@ -18,7 +18,7 @@ from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation, OperationEvent
-from fleet.inventory.provider_word.models import ProviderUsage
+from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
 from fleet.providers.base import Market, Tenancy
 from fleet.states import GpuState
 from fleet.teams.audit import Actor, record
@@ -103,6 +103,15 @@ def fleet(acme, alice, bob, project, account, make_instance):
     )
     ProviderUsage.objects.create(
         instance=instance, slot=NOW, at=NOW, gpu_utilization_percent=[97.0, None], cpu_percent=34.0
+    )
+    ProviderNotice.objects.create(
+        account=cloud,
+        instance=instance,
+        kind="maintenance",
+        key="n",
+        starts_at=NOW,
+        first_seen_at=NOW,
+        last_seen_at=NOW,
     )
     operation = Operation.objects.create(
         team=acme, account=cloud, instance=instance, kind="stop", token="rr-0123456789abcdef", price_per_hour="32.7726",

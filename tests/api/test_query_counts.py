@@ -15,7 +15,7 @@ from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation
-from fleet.inventory.provider_word.models import ProviderUsage
+from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
@@ -45,6 +45,8 @@ def more(fleet, acme, alice, make_instance):
             EnvironmentReport.objects.create(instance=machine, reported_at=NOW, digest="d", data={})
             seen = {"state": "running", "billing": "full", "currency": "USD", "rule_version": 1}
             Observation.objects.create(instance=machine, seen_at=NOW + timedelta(minutes=number), **seen)
+            seen_at = {"first_seen_at": NOW, "last_seen_at": NOW}
+            ProviderNotice.objects.create(account=cloud, instance=machine, kind="unpaid", key="n", **seen_at)
             ProviderUsage.objects.create(instance=machine, slot=NOW, at=NOW, cpu_percent=1.0)
             HostLatest.objects.create(instance=machine, sampled_at=NOW, received_at=NOW)
             ServingLatest.objects.create(instance=machine, engine="vllm", model="llama", port=8000)

@@ -17,6 +17,9 @@ from fleet.alerts.channels.links import page_url, site_name
 from fleet.alerts.channels.models import CalendarEntry, CalendarFeed
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import Instance
+from fleet.inventory.provider_word.models import ProviderNotice
+from fleet.inventory.provider_word.words import NOTICES
+from fleet.providers.base import NoticeKind
 from fleet.teams.audit import Actor, record
 from fleet.teams.fields import one_line
 from fleet.teams.models import Membership, Team, User
@@ -75,10 +78,27 @@ def windows(team: Team, now: datetime) -> Iterable[Planned]:
         yield Planned(f"window-{row.pk}", row.starts_at, row.ends_at, values)
 
 
+def notices(team: Team, now: datetime) -> Iterable[Planned]:
+    """What providers announced for a time, while they list it."""
+    rows = ProviderNotice.objects.filter(
+        account__team=team, gone_at=None, instance__gone_at=None, starts_at__gt=now - PAST, starts_at__lt=now + AHEAD
+    )
+    for pk, name, kind, starts_at, detail in rows.values_list("pk", "instance__name", "kind", "starts_at", "detail"):
+        assert starts_at is not None
+        yield Planned(
+            f"notice-{pk}", starts_at, starts_at + MOMENT, {"machine": name, "notice": kind, "reason": detail}
+        )
+
+
+def _notice_words(values: dict[str, Any]) -> str:
+    return f"{values['machine']}: {NOTICES[NoticeKind(values['notice'])]}"
+
+
 register_plan(
     PlanKind("lease", leases, lambda values: _("The lease of %(machine)s ends") % {"machine": values["machine"]})
 )
 register_plan(PlanKind("window", windows, lambda values: _("Maintenance: %(about)s") % {"about": values["about"]}))
+register_plan(PlanKind("notice", notices, _notice_words))
 
 
 def sync_calendars(*, now: datetime) -> int:

@@ -11,6 +11,7 @@ from fleet.alerts.rules import (
     fullness,
     gpus,
     lists,
+    notices,
     operations,
     own,
     providers,
@@ -20,7 +21,7 @@ from fleet.alerts.rules import (
 )
 from fleet.alerts.rules.base import RuleKind
 
-_MODULES = (reporting, gpus, errors, throttling, fullness, work, agents, providers, lists, operations, own)
+_MODULES = (reporting, gpus, errors, throttling, fullness, work, agents, providers, lists, notices, operations, own)
 _RULES: dict[str, RuleKind] = {rule.kind: rule for module in _MODULES for rule in module.RULES}
 
 

@@ -6,8 +6,9 @@ from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from fleet.inventory.provider_word.models import ProviderUsage
-from fleet.rest.filters import IdsFilter, MomentFilter
+from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
+from fleet.providers.base import NoticeKind
+from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter, words
 from fleet.teams.scoping import TeamRows
 
 USAGE_EXAMPLE = {
@@ -63,3 +64,44 @@ class ProviderUsageViewSet(TeamRows[ProviderUsage]):
     filterset_class = ProviderUsageFilter
     team_path = "instance__team"
     orderings = ("-at", "id")
+
+
+NOTICE_EXAMPLE = {
+    "id": 12,
+    "team": "acme",
+    "account": 2,
+    "instance": 17,
+    "kind": "maintenance",
+    "key": "instance-event-0d59937288b749b32",
+    "starts_at": "2026-12-03T04:00:00Z",
+    "detail": "The instance is scheduled for a reboot",
+    "first_seen_at": "2026-11-30T08:00:02Z",
+    "last_seen_at": "2026-11-30T09:00:02Z",
+    "gone_at": None,
+}
+
+
+@extend_schema_serializer(examples=[OpenApiExample("provider notice", NOTICE_EXAMPLE)])
+class ProviderNoticeSerializer(serializers.ModelSerializer[ProviderNotice]):
+    team = serializers.CharField(source="account.team.slug", help_text="Its address (slug).")
+
+    class Meta:
+        model = ProviderNotice
+        fields = list(NOTICE_EXAMPLE)
+
+
+class ProviderNoticeFilter(django_filters.FilterSet):
+    instance = IdsFilter(help_text="Ids of machines, separated by commas.")
+    account = IdsFilter(help_text="Ids of accounts, separated by commas.")
+    kind = WordsFilter(choices=words(NoticeKind), help_text="Kinds, separated by commas.")
+    gone = FlagFilter("gone_at", "isnull", exclude=True, help_text="Whether the provider stopped listing it.")
+
+
+class ProviderNoticeViewSet(TeamRows[ProviderNotice]):
+    """What providers announced for machines: interruptions, maintenance, retirements, debts. Kept 90 days after they end."""
+
+    queryset = ProviderNotice.objects.select_related("account__team").defer("account__credentials")
+    serializer_class = ProviderNoticeSerializer
+    filterset_class = ProviderNoticeFilter
+    team_path = "account__team"
+    orderings = ("-first_seen_at", "id")

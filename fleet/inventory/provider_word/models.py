@@ -6,7 +6,9 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.utils import timezone
 
-__all__ = ["ProviderReading", "ProviderUsage"]
+from fleet.providers.base import NoticeKind
+
+__all__ = ["ProviderNotice", "ProviderReading", "ProviderUsage"]
 
 PROVIDER = "provider"
 
@@ -36,6 +38,26 @@ class ProviderUsage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.instance_id} {self.at:%Y-%m-%d %H:%M}"
+
+
+class ProviderNotice(models.Model):
+    """What a provider announced for a machine. Open while its complete answers list it; `key` is the provider's, of that machine."""
+
+    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.CASCADE, related_name="notices")
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="notices")
+    kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in NoticeKind])
+    key = models.CharField(max_length=200)
+    starts_at = models.DateTimeField(null=True)
+    detail = models.CharField(max_length=500, blank=True)
+    first_seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    gone_at = models.DateTimeField(null=True, help_text="When an answer first lacked it.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint("instance", "key", name="provider_notice_once")]
+
+    def __str__(self) -> str:
+        return f"{self.instance_id} {self.kind}"
 
 
 class ProviderReading(models.Model):

@@ -23,9 +23,10 @@ from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.poll import WRITE_ALLOWANCE, backoff, being_read, later
 from fleet.inventory.provider_word.keeping import keep_usage, usage_key
 from fleet.inventory.provider_word.models import ProviderReading
+from fleet.inventory.provider_word.notices import keep_notices
 from fleet.meters import meters
 from fleet.providers import base
-from fleet.providers.base import Capability, InstanceState, Provider, Ref, TellsMetrics
+from fleet.providers.base import Capability, InstanceState, Provider, Ref, TellsMetrics, TellsNotices
 from fleet.providers.errors import ProviderError
 from fleet.providers.registry import kinds_with
 
@@ -58,8 +59,18 @@ def keep_read_usage(_account: ProviderAccount, machines: Keys, told: list[base.P
     return keep_usage([(pk, usage) for pk, usage in pairs if pk is not None], now=now)
 
 
+def read_notices(adapter: Provider, _machines: Keys, deadline: float) -> list[base.Notice]:
+    return list(bounded(cast(TellsNotices, adapter).notices(), MAX_MACHINES, deadline))
+
+
+def keep_read_notices(account: ProviderAccount, _machines: Keys, told: list[base.Notice], now: datetime) -> int:
+    return keep_notices(account=account, told=told, now=now)
+
+
 USAGE = Subject("usage", Capability.METRICS, 300, read_usage, keep_read_usage, {"aws": 900})
-SUBJECTS: Mapping[str, Subject] = {subject.name: subject for subject in (USAGE,)}
+# Spot capacity goes two minutes after it was announced.
+NOTICES = Subject("notices", Capability.NOTICES, 120, read_notices, keep_read_notices)
+SUBJECTS: Mapping[str, Subject] = {subject.name: subject for subject in (USAGE, NOTICES)}
 
 
 @dataclass(frozen=True, slots=True)

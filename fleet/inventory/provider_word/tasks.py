@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from fleet.inventory.provider_word.keeping import prune_usage
 from fleet.inventory.provider_word.models import ProviderReading
+from fleet.inventory.provider_word.notices import prune_notices
 from fleet.inventory.provider_word.reading import claim_due_readings, ensure_readings, refresh_reading
 from fleet.inventory.tasks import HARD_LIMIT_SECONDS, SOFT_LIMIT_SECONDS
 
@@ -40,4 +41,5 @@ def read_word(reading_id: int, claimed_at: str) -> None:
 
 @shared_task(name="inventory.prune_usage")
 def prune() -> int:
-    return prune_usage(now=timezone.now())
+    now = timezone.now()
+    return prune_usage(now=now) + prune_notices(now=now)

@@ -16,7 +16,7 @@ from fleet.telemetry.latest import machines_now
 @pytest.fixture
 def at_rest(make_instance) -> Instance:
     """A day in which the provider measured nothing but zeros, and no agent reported."""
-    machine = make_instance(gpus=2)
+    machine: Instance = make_instance(gpus=2)
     now = timezone.now()
     for slots in range(288):
         at = now - timedelta(minutes=5 * slots)

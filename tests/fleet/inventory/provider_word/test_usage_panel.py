@@ -17,7 +17,7 @@ from fleet.providers.errors import Unavailable
 @pytest.fixture
 def page_of(as_user, vera):
     def get() -> str:
-        return as_user(vera).get(f"/t/acme/instances/{Instance.objects.get().pk}/").text
+        return str(as_user(vera).get(f"/t/acme/instances/{Instance.objects.get().pk}/").text)
 
     return get
 
