@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from fleet.providers.base import ProviderUsage
@@ -48,7 +49,10 @@ def per_gpu(given: Sequence[float]) -> list[float | None]:
 
 
 def within(value: object, most: float) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # Some adapters hand on the decimals of an answer.
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    if isinstance(value, Decimal) and not value.is_finite():
         return None
     # Compared first: an integer of a thousand digits is no float.
     return float(value) if 0 <= value <= most and math.isfinite(value) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from django.db import connection
@@ -50,7 +51,12 @@ def test_the_providers_own_time_counts(tell, measured):
     assert (row.at, row.slot) == (NOON - timedelta(minutes=121), NOON - timedelta(minutes=125))
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 100.5, 10**400, True, "9"])
+def test_decimals_of_an_answer_are_figures(tell, measured):
+    tell(measured(cpu_percent=Decimal("3.5")))
+    assert ProviderUsage.objects.get().cpu_percent == 3.5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 100.5, 10**400, True, "9", Decimal("NaN")])
 def test_what_no_machine_can_have_measured_is_unknown(tell, measured, value):
     tell(measured(cpu_percent=value, memory_percent=2.0, gpu_utilization_percent=(value, 5.0)))
     row = ProviderUsage.objects.get()
