@@ -11,6 +11,7 @@ from fleet.inventory import tasks
 from fleet.inventory.accounts import create_account
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.offers.refresh import read_offers
+from fleet.inventory.provider_word.models import ProviderUsage
 from fleet.providers.base import Capability
 from fleet.teams.audit import Actor
 from tests.fleet.providers.contract.cast import FAKES, has
@@ -48,3 +49,13 @@ def test_what_it_lists_is_in_the_fleet(account, fake, monkeypatch):
 @pytest.mark.parametrize("fake", [kind for kind in FAKES if has(kind, Capability.OFFERS)], indirect=True)
 def test_what_it_offers_can_be_kept(account, fake):
     assert fake.known_offer.external_id in {row["external_id"] for row in read_offers(account)}
+
+
+@pytest.mark.parametrize("fake", [kind for kind in FAKES if kind in ("runpod", "vast", "autodl")], indirect=True)
+def test_what_its_list_measures_is_kept_as_its_word(account, fake, monkeypatch):
+    fake.seed(2)
+    monkeypatch.setattr(tasks.poll, "apply_async", lambda args, **options: tasks.poll(*args))
+    ProviderAccount.objects.update(next_poll_at=timezone.now() - timedelta(minutes=1))
+    tasks.dispatch_polls()
+    kept = ProviderUsage.objects.filter(source="provider").values_list("instance__account__kind", flat=True)
+    assert list(kept) == [account.kind] * 2
