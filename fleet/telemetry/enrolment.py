@@ -14,7 +14,16 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import Project, Team
 from fleet.teams.secrets import NewToken, hash_token, new_token
 from fleet.telemetry.machines import add_own_machine
-from fleet.telemetry.matching import SAME_ID, Claim, earlier_agents, match_instance, place_of_revoked, same_machine
+from fleet.telemetry.matching import (
+    ADDRESS,
+    SAME_ID,
+    Claim,
+    at_address,
+    earlier_agents,
+    match_instance,
+    place_of_revoked,
+    same_machine,
+)
 from fleet.telemetry.models import Agent, EnrolmentToken
 
 DEFAULT_LIFETIME = timedelta(hours=24)
@@ -173,6 +182,8 @@ def _let_in(token: EnrolmentToken, claim: Claim, earlier: list[Agent], now: date
     if instance is None and not conflict:
         instance, conflict = _unlisted_place(token, earlier)
     if instance is None:
+        if not conflict and at_address(team=token.team, address=claim.ip_address):
+            conflict = ADDRESS
         instance = add_own_machine(
             actor=_actor(claim), team=token.team, hostname=claim.hostname, project=token.project, now=now
         )
@@ -201,7 +212,12 @@ def _attach(instance: Instance, claim: Claim, now: datetime, *, conflict: str) -
     Agent.objects.filter(instance=instance).delete()
     token = new_token("rra")
     agent = Agent(
-        instance=instance, token_hash=token.hash, prefix=token.prefix, enrolled_at=now, match_conflict=conflict
+        instance=instance,
+        token_hash=token.hash,
+        prefix=token.prefix,
+        enrolled_at=now,
+        enrolled_from=claim.ip_address,
+        match_conflict=conflict,
     )
     _say(agent, claim)
     agent.save()

@@ -21,6 +21,7 @@ TAKEN = "taken"
 REVOKED = "revoked"
 SAME_ID = "same_id"
 SHARED = "shared"
+ADDRESS = "address"
 # Where an agent's word for a cloud is not that of its adapter, and where the id that a machine knows of itself is listed.
 KINDS = {"gcp": "google"}
 BESIDE = {"azure_vm_id": "extra__vm_id"}
@@ -104,12 +105,22 @@ def listed_candidates(*, team: Team, provider_ids: Mapping[str, str]) -> list[In
     return list(Instance.objects.filter(wanted, team=team, gone_at=None).order_by("pk")[:5])
 
 
+def at_address(*, team: Team, address: str | None) -> list[Instance]:
+    """Listed machines without an agent that are reached at an address. Many share one behind a gateway: a hint, never a match."""
+    if not address:
+        return []
+    listed = Instance.objects.filter(team=team, gone_at=None, agent=None, ssh__contains=[{"host": address}])
+    return list(listed.order_by("pk")[:5])
+
+
 def candidates(agent: Agent) -> list[Instance]:
     """Which machines a person may say that an agent with a conflict is on."""
     team = agent.instance.team
     if agent.match_conflict == SAME_ID:
         same = Instance.objects.filter(team=team, gone_at=None, agent__machine_id=agent.machine_id)
         found = list(same.order_by("pk")[:5])
+    elif agent.match_conflict == ADDRESS:
+        found = at_address(team=team, address=agent.enrolled_from)
     else:
         found = listed_candidates(team=team, provider_ids=agent.provider_ids)
     return [instance for instance in found if instance.pk != agent.instance_id]

@@ -44,6 +44,7 @@ class Agent(models.Model):
     token_hash = models.CharField(max_length=64, unique=True)
     prefix = models.CharField(max_length=12)
     enrolled_at = models.DateTimeField(default=timezone.now)
+    enrolled_from = models.GenericIPAddressField(null=True, help_text="Where its connection came from, as seen here.")
     revoked_at = models.DateTimeField(null=True)
     machine_id = models.CharField(max_length=64, blank=True)
     hostname = models.CharField(max_length=200, blank=True)

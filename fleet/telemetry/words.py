@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from fleet.telemetry.matching import REVOKED, SAME_ID, SEVERAL, SHARED, TAKEN
+from fleet.telemetry.matching import ADDRESS, REVOKED, SAME_ID, SEVERAL, SHARED, TAKEN
 from fleet.telemetry.models import MachineEvent
 
 Words = Mapping[str, str | Promise]
@@ -34,6 +34,9 @@ CONFLICT_WORDS: Words = {
     REVOKED: _("The agent of the machine that its ids name was revoked after the install line was made."),
     SHARED: _(
         "Two machines report with its token: one is a copy of the other. Revoke the agent and enrol each machine."
+    ),
+    ADDRESS: _(
+        "A listed machine without an agent has the address that it reports from; nothing else says that it is that one."
     ),
     SAME_ID: _(
         "Another machine that reports has the same machine id: a copy of one image, or one that claims to be the other."

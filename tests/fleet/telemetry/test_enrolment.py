@@ -11,6 +11,7 @@ from django.db import connections
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.models import AuditEntry
 from fleet.teams.secrets import hash_token
+from fleet.telemetry.agents import move_agent
 from fleet.telemetry.enrolment import (
     InvalidToken,
     MachineTaken,
@@ -19,6 +20,7 @@ from fleet.telemetry.enrolment import (
     enrol_machine,
     revoke_enrolment_token,
 )
+from fleet.telemetry.matching import candidates
 from fleet.telemetry.models import Agent, EnrolmentToken
 from tests.fleet.telemetry.enrolling import ACTOR, claim, enrol, now
 
@@ -89,6 +91,31 @@ def test_ids_that_name_several_machines_name_none(token_for, listed):
     listed("i-1", region="eu-west-1")
     agent = enrol(token_for(), provider_ids={"aws_instance_id": "i-1"})
     assert (agent.instance.account.kind, agent.match_conflict) == ("manual", "several")
+
+
+@pytest.mark.django_db
+def test_an_address_is_a_hint_that_a_person_settles(token_for, listed):
+    machine = listed("i-1", ssh=[{"host": "203.0.113.9", "port": 22, "user": "root", "kind": "direct"}])
+    agent = enrol(token_for(), ip_address="203.0.113.9")
+    assert (agent.instance.account.kind, agent.match_conflict) == ("manual", "address")
+    assert candidates(agent) == [machine]
+    move_agent(actor=ACTOR, agent=agent, instance=machine)
+    agent.refresh_from_db()
+    assert (agent.instance, agent.match_conflict) == (machine, "")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", [None, "203.0.113.10"])
+def test_another_address_is_no_hint(token_for, listed, address):
+    listed("i-1", ssh=[{"host": "203.0.113.9", "port": 22, "user": "root", "kind": "direct"}])
+    assert enrol(token_for(), ip_address=address).match_conflict == ""
+
+
+@pytest.mark.django_db
+def test_the_address_of_a_machine_with_an_agent_is_no_hint(token_for, listed):
+    listed("i-1", ssh=[{"host": "203.0.113.9", "port": 22, "user": "root", "kind": "direct"}])
+    enrol(token_for(), "m1", provider_ids={"aws_instance_id": "i-1"})
+    assert enrol(token_for(), "m2", ip_address="203.0.113.9").match_conflict == ""
 
 
 @pytest.mark.django_db
