@@ -72,6 +72,11 @@ def django_db_setup(django_db_setup, django_db_blocker):
         cursor.execute(f"ALTER TABLE {TRUNCATED_TABLE} DISABLE TRIGGER not_emptied")
         patch.setattr(type(connection.ops), "sql_flush", empty_what_is_filled)
         yield
+        # A thread of some test may still hold a connection, and PostgreSQL drops no database that is in use.
+        with connection.cursor() as last:
+            last.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 def empty_what_is_filled(
