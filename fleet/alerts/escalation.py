@@ -65,7 +65,7 @@ def update_escalation(
     policy = policy or EscalationPolicy(team=team)
     old = _said(policy)
     policy.after_minutes, policy.person = after_minutes, person
-    if (new := _said(policy)) == old and not policy._state.adding:  # noqa: SLF001
+    if (new := _said(policy)) == old and not policy._state.adding:  # noqa: SLF001 - Django has no public word for a row that is not stored yet
         return policy
     policy.changed_at, policy.changed_by = now, actor.user
     policy.save()

@@ -216,8 +216,8 @@ def _shown(found: Channel) -> dict[str, Any]:
 
 def _said(route: Route) -> Route:
     """With its lists as people read them."""
-    route.severity_words = ", ".join(str(Severity(name).label) for name in route.severities)  # type: ignore[attr-defined]
-    route.cause_words = ", ".join(str(cause_of(name).title) for name in route.causes)  # type: ignore[attr-defined]
+    route.severity_words = ", ".join(str(Severity(name).label) for name in route.severities)  # type: ignore[attr-defined]  # for the page
+    route.cause_words = ", ".join(str(cause_of(name).title) for name in route.causes)  # type: ignore[attr-defined]  # for the page
     return route
 
 
