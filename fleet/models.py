@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fleet.alerts.channels.models import *  # noqa: F403
 from fleet.alerts.models import *  # noqa: F403
+from fleet.costs.book.models import *  # noqa: F403
+from fleet.costs.spend.models import *  # noqa: F403
 from fleet.inventory.environments.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
 from fleet.inventory.offers.models import *  # noqa: F403
 from fleet.inventory.operations.models import *  # noqa: F403
+from fleet.inventory.plans.models import *  # noqa: F403
 from fleet.inventory.provider_word.models import *  # noqa: F403
 from fleet.teams.models import *  # noqa: F403
 from fleet.telemetry.models import *  # noqa: F403

@@ -111,6 +111,8 @@ class Team(models.Model):
     name = models.CharField(_("name"), max_length=80, validators=[MinLengthValidator(2)])
     slug = models.SlugField(_("address"), max_length=60, unique=True)
     currency = models.CharField(_("currency"), max_length=3, default="USD")
+    # In which its days begin: money is summed and budgets are reckoned by them.
+    time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
     is_sandbox = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(

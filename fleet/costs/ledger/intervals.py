@@ -23,6 +23,13 @@ class Meter(StrEnum):
     COMPUTE = "compute"
     DISK_RUNNING = "disk_running"
     DISK_STOPPED = "disk_stopped"
+    # Not seen in listings of machines: typed by people, or read from bills.
+    NETWORK_VOLUME = "network_volume"
+    EGRESS = "egress"
+    ADDRESS = "address"
+    LICENCE = "licence"
+    COMMITMENT = "commitment"
+    ADJUSTMENT = "adjustment"
     # What the provider charges beyond the time itself: up to its quantum, and its minimum a start.
     MINIMUM = "minimum"
     # No money, but the reason why there is none: nothing is charged, or nobody can tell what is.
@@ -33,6 +40,8 @@ class Meter(StrEnum):
 class Unit(StrEnum):
     HOUR = "hour"
     GB_MONTH = "gb_month"
+    MONTH = "month"
+    ONCE = "once"
     NONE = ""
 
 
@@ -42,6 +51,17 @@ class EdgeSource(StrEnum):
     PROVIDER = "provider"
     MIDPOINT = "midpoint"
     FIRST_SEEN = "first_seen"
+    TYPED = "typed"
+
+
+class PriceSource(StrEnum):
+    """Where a price is from."""
+
+    LISTING = "listing"
+    OFFER = "offer"
+    TYPED = "typed"
+    BILL = "bill"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""Rows that rooms above write downwards: what may not be launched, and what is to be done with a machine at a time."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+__all__ = ["LaunchBlock", "PlannedAction", "PlannedActionState", "PlannedActionVerb"]
+
+
+class LaunchBlock(models.Model):
+    """While it is not lifted, launches that it covers are refused. NULL account, project and owner: all of the team's.
+
+    `source` names who wrote it ("budget:7"); one is in force per source.
+    """
+
+    team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="launch_blocks")
+    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.CASCADE, null=True, related_name="+")
+    project = models.ForeignKey("fleet.Project", on_delete=models.CASCADE, null=True, related_name="+")
+    owner = models.ForeignKey("fleet.User", on_delete=models.CASCADE, null=True, related_name="+")
+    source = models.CharField(max_length=60)
+    reason = models.CharField(max_length=300)
+    created_at = models.DateTimeField(default=timezone.now)
+    lifted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "team", "source", name="launch_block_once", condition=models.Q(lifted_at__isnull=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} of {self.team_id}"
+
+
+class PlannedActionVerb(models.TextChoices):
+    STOP = "stop", _("stop")
+    TERMINATE = "terminate", _("terminate")
+    START = "start", _("start")
+
+
+class PlannedActionState(models.TextChoices):
+    PLANNED = "planned", _("planned")
+    CANCELLED = "cancelled", _("cancelled")
+    TAKEN = "taken", _("taken up")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+
+
+class PlannedAction(models.Model):
+    """What is to be done with one machine at `due_at`, by whom it was asked and why. Carried out by the idle room; it stands in the calendar.
+
+    One is planned per machine and source. `notified_at`: when the owner was told, without which nothing is carried out.
+    """
+
+    team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="planned_actions")
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="planned_actions")
+    verb = models.CharField(max_length=12, choices=PlannedActionVerb)
+    due_at = models.DateTimeField()
+    source = models.CharField(max_length=60)
+    reason = models.CharField(max_length=300)
+    state = models.CharField(max_length=12, choices=PlannedActionState, default=PlannedActionState.PLANNED)
+    notified_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
+    operation = models.ForeignKey("fleet.Operation", on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "instance", "source", name="planned_action_once", condition=models.Q(state="planned")
+            )
+        ]
+        indexes = [models.Index(fields=["team", "state", "due_at"], name="planned_action_due")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.instance_id} at {self.due_at}"
