@@ -77,6 +77,10 @@ class Registry(Generic[T]):
 navigation: Registry[NavItem] = Registry()
 # Tabs of /t/<team>/settings/: their pages extend settings/base.html, fill its block `panel` and set `tab` to the entry's name.
 settings_tabs: Registry[NavItem] = Registry()
+# Tabs of /t/<team>/costs/: their pages extend costs/base.html, fill its block `panel` and set `tab` to the entry's name.
+costs_tabs: Registry[NavItem] = Registry()
+# Sections of the page of costs: context(request, month: fleet.costs.month.Month).
+costs_panels: Registry[Panel] = Registry()
 strip_figures: Registry[Panel] = Registry()
 overview_panels: Registry[Panel] = Registry()
 machine_panels: Registry[Panel] = Registry()

@@ -15,6 +15,8 @@ def register_panels() -> None:
     panels.navigation.register(NavItem("overview", _("Overview"), "overview", "overview", order=10))
     panels.navigation.register(NavItem("instances", _("Instances"), "instances", "instances", order=20))
     panels.navigation.register(NavItem("usage", _("Usage"), "usage", "usage", order=25, far=True))
+    panels.navigation.register(NavItem("costs", _("Costs"), "costs", "costs", order=35, far=True))
+    panels.costs_tabs.register(NavItem("costs", _("Costs"), "costs", "", order=10))
     panels.navigation.register(NavItem("cleanup", _("Cleanup"), "cleanup", "cleanup", order=67, far=True))
     panels.navigation.register(NavItem("planner", _("Planner"), "planner", "planner", order=70, far=True))
     panels.strip_figures.register(Panel("burn", FIGURE, figures.burn, order=10))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.pages import cleanup, heat, instance, instances, launch, overview, start, usage
+from fleet.pages import cleanup, costs, heat, instance, instances, launch, overview, start, usage
 from fleet.teams.access import requires
 from fleet.teams.models import Role
 from planner.web import views as planner
@@ -26,6 +26,7 @@ team_urlpatterns = [
     path("instances/<int:pk>/heat/", instance.instance_heat, name="instance_heat"),
     path("cleanup/", cleanup.cleanup, name="cleanup"),
     path("cleanup/gone/", cleanup.cleanup_gone, name="cleanup_gone"),
+    path("costs/", costs.costs, name="costs"),
     path("usage/", usage.usage, name="usage"),
     path("usage/heat/", heat.usage_heat, name="usage_heat"),
     path("planner/", planner.planner, name="planner"),
