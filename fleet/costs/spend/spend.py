@@ -6,92 +6,16 @@ and never added to another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
-from enum import StrEnum
 
-from fleet.states import BUYS_NOTHING, IDLE_MONEY, GpuState
+from fleet.costs.spend.converting import rates_into
+from fleet.costs.spend.figures import By, Spend, Sum, UsedRate, Where
+from fleet.costs.spend.reading import Question, read
+from fleet.costs.spend.tally import Tally
 from fleet.teams.models import Team
 
-
-class By(StrEnum):
-    """What money can be told apart by. LABEL needs `label`: the values of one label."""
-
-    DAY = "day"
-    MONTH = "month"
-    PROJECT = "project"
-    OWNER = "owner"
-    ACCOUNT = "account"
-    PROVIDER = "provider"
-    MACHINE = "machine"
-    METER = "meter"
-    STATE = "state"
-    GPU_MODEL = "gpu_model"
-    MARKET = "market"
-    TENANCY = "tenancy"
-    REGION = "region"
-    JOB = "job"
-    LABEL = "label"
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Filters, all of which must hold; () = all. Ids; None within `projects` or `owners` = those of nobody."""
-
-    projects: tuple[int | None, ...] = ()
-    owners: tuple[int | None, ...] = ()
-    accounts: tuple[int, ...] = ()
-    instances: tuple[int, ...] = ()
-    meters: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """What one group cost. `amounts`: by currency as charged. `total`: in the currency asked for, what has a rate to it.
-
-    `states`: `total` by GPU state, which adds up to it. `gpu_seconds`: of compute by state. `unconverted`: currency -> amount without a rate.
-    """
-
-    amounts: dict[str, Decimal]
-    total: Decimal
-    states: dict[GpuState, Decimal]
-    gpu_seconds: dict[GpuState, float]
-    unpriced_seconds: float = 0.0
-    unconverted: dict[str, Decimal] = field(default_factory=dict)
-
-    @property
-    def idle(self) -> Decimal:
-        """Held idle and free."""
-        return sum((self.states.get(state, Decimal(0)) for state in IDLE_MONEY), Decimal(0))
-
-    @property
-    def bought_nothing(self) -> Decimal:
-        return sum((self.states.get(state, Decimal(0)) for state in BUYS_NOTHING), Decimal(0))
-
-
-@dataclass(frozen=True, slots=True)
-class UsedRate:
-    """A rate with which something was converted."""
-
-    currency: str
-    into: str
-    day: date
-    rate: Decimal
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Spend:
-    """`rows`: by the values of `by`, in its order (ids of projects, owners, accounts and machines; dates; words). The largest total first."""
-
-    currency: str
-    by: tuple[By, ...]
-    rows: dict[tuple[object, ...], Sum]
-    all: Sum
-    rates: tuple[UsedRate, ...] = ()
+__all__ = ["By", "Spend", "Sum", "UsedRate", "Where", "spend"]
 
 
 def spend(
@@ -104,5 +28,17 @@ def spend(
     currency: str = "",
     label: str = "",
 ) -> Spend:
-    """What was spent on the days [start, end) of the team's time zone. In the team's currency if none is named."""
-    raise NotImplementedError
+    """What was spent on the days [start, end) of the team's time zone. In the team's currency if none is named.
+
+    Two queries, whatever the size. Machines over long spans are read by whole months where `start` and `end` name them: ask for all of a
+    month, also while it has not ended. ValueError: BY LABEL without `label`.
+    """
+    if By.LABEL in by and not label:
+        raise ValueError("say which label to tell money apart by")
+    into = currency or team.currency
+    rates = rates_into(team_id=team.pk, currency=into, start=start, end=end)
+    question = Question(team.pk, start, end, tuple(by), where or Where(), label)
+    tally = Tally(into, tuple(by))
+    for line in read(question, rates):
+        tally.add(line)
+    return tally.spend(rates)
