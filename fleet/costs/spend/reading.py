@@ -103,7 +103,12 @@ _KEYS = {
 
 def read(question: Question, rates: Sequence[Stretch]) -> Iterator[Line]:
     keys = [sql.SQL(_KEYS[one]) for one in question.by if one is not By.STATE]
-    parameters = {"team_id": question.team_id, "start": question.start, "end": question.end, "label": question.label}
+    parameters: dict[str, Any] = {
+        "team_id": question.team_id,
+        "start": question.start,
+        "end": question.end,
+        "label": question.label,
+    }
     parameters |= _rate_parameters(rates) | _month_parameters(question, rates)
     where, filters = _where(question.where)
     query = sql.SQL(_READ).format(
