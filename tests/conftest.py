@@ -44,6 +44,12 @@ def english():
     translation.activate("en")
 
 
+@pytest.fixture(autouse=True)
+def nothing_cached():
+    """What throttles count, and what pages keep for a while, lies in the cache, which outlives a test; under a frozen clock it never gets old."""
+    cache.clear()
+
+
 @pytest.fixture
 def apart(db, subtests) -> Callable[[str], AbstractContextManager[None]]:
     """`with apart("its name"):` is a test of its own within a walk whose rows are made once: what is written in it is taken back."""

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import asyncssh
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -38,14 +37,6 @@ from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
 
 PUBLIC_KEY = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def no_counts():
-    """Throttles count in the real cache: each test starts from nothing."""
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture

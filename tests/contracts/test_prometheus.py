@@ -13,7 +13,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 
 from fleet.inventory.models import Instance, Observation, ProviderAccount
@@ -60,7 +59,6 @@ def secret(team: Team) -> str:
 @pytest.fixture
 def rented(team: Team, server: Server) -> None:  # noqa: F811
     """Two machines, each with an agent that has just reported over the wire."""
-    cache.clear()
     account = ProviderAccount.objects.create(team=team, kind="manual", name="By hand")
     project = Project.objects.create(team=team, name="Vision", slug="vision")
     for name in MACHINES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from django.core.cache import cache
 
 from fleet.teams.audit import Actor
 from fleet.teams.models import Scope
@@ -15,7 +14,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def token(acme):
-    cache.clear()
     return create_token(actor=Actor.system("test"), team=acme, name="script", scope=Scope.READ)
 
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest
@@ -14,11 +13,6 @@ WORKING = {"utilization_percent": 97.0, "memory_used_bytes": 60 * GIB, "sm_activ
 HELD = {"utilization_percent": 0.0, "memory_used_bytes": 54 * GIB, "process_count": 1}
 FREE = {"utilization_percent": 0.0, "memory_used_bytes": GIB // 4, "process_count": 0}
 STALLED = {"utilization_percent": 100.0, "memory_used_bytes": 60 * GIB, "sm_activity": 0.003}
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache():
-    cache.clear()
 
 
 @pytest.fixture

@@ -53,14 +53,6 @@ def announced(monkeypatch, django_capture_on_commit_callbacks):
     return collect
 
 
-@pytest.fixture(autouse=True)
-def _no_throttles_left_over():
-    """Counts of throttles lie in the cache, which outlives a test."""
-    from django.core.cache import cache
-
-    cache.clear()
-
-
 @pytest.fixture
 def things(acme, alice, bob, project, account, make_instance, by):
     """the way to a place in an address -> something of acme that fits there"""

@@ -7,7 +7,6 @@ from typing import Any
 
 import icalendar
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -21,11 +20,6 @@ from tests.fleet.alerts.conftest import NOON, minutes
 
 pytestmark = pytest.mark.usefixtures("clock")
 HOSTILE = "a;b,c\\d\nEND:VCALENDAR " + "长" * 80
-
-
-@pytest.fixture(autouse=True)
-def _no_throttle_left():
-    cache.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -18,11 +17,6 @@ from tests.fleet.alerts.channels.conftest import work
 from tests.fleet.alerts.conftest import NOON
 
 pytestmark = pytest.mark.usefixtures("clock")
-
-
-@pytest.fixture(autouse=True)
-def _no_throttle_left():
-    cache.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import gzip
 
 import httpx
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -16,11 +15,6 @@ from fleet.telemetry.models import MachineEvent
 from tests.fleet.telemetry.giving.conftest import give_reading
 
 ADDRESS = "/api/v1/metrics/"
-
-
-@pytest.fixture(autouse=True)
-def no_counts():
-    cache.clear()
 
 
 @pytest.fixture
