@@ -71,7 +71,11 @@ class Alibaba:
             multiline=True,
         ),
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE, Capability.METRICS}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
+        Capability.BALANCE,
+        Capability.METRICS,
+        Capability.COSTS,
+    }
     # ECS answers an order with the same client token as it did the first.
     create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1

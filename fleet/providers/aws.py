@@ -119,7 +119,7 @@ class Aws:
             required=False,
         ),
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE, Capability.COSTS}
     # RunInstances has a client token, and the adapter itself asks twice when nobody answers.
     create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1

@@ -84,6 +84,7 @@ class Azure:
         Capability.BALANCE,
         Capability.METRICS,
         Capability.SAVE_IMAGE,
+        Capability.COSTS,
     }
     # The token stands in the name, and an order is for a name that is not taken.
     create_is_idempotent: ClassVar[bool] = True

@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
+from fleet.providers.bills import BilledCharge, ChargeKind
 from fleet.providers.endings import Ending, Fate, Part, Sign, StopSemantics
 from fleet.providers.offers import CreateSpec, Offer, OfferQuery
 from fleet.providers.reports import Notice, NoticeKind, ProviderUsage
@@ -54,6 +55,7 @@ class Capability(StrEnum):
     BALANCE = "balance"
     METRICS = "metrics"
     NOTICES = "notices"
+    COSTS = "costs"
 
 
 # An adapter has the method exactly when it declares the capability.
@@ -71,10 +73,13 @@ METHODS: Mapping[Capability, str] = {
     Capability.BALANCE: "balance",
     Capability.METRICS: "metrics",
     Capability.NOTICES: "notices",
+    Capability.COSTS: "charges",
 }
 
 
 __all__ = [
+    "BilledCharge",
+    "ChargeKind",
     "CreateSpec",
     "Ending",
     "Fate",
@@ -302,3 +307,11 @@ class TellsNotices(Provider, Protocol):
     """Capability NOTICES: interruptions and maintenance that are announced now."""
 
     def notices(self) -> Iterator[Notice]: ...
+
+
+class TellsCharges(Provider, Protocol):
+    """Capability COSTS."""
+
+    def charges(self, start: datetime, end: datetime) -> Iterator[BilledCharge]:
+        """What was charged within [start, end), as far as the provider has it; complete, or it raises. Lines that reach beyond it come whole."""
+        ...

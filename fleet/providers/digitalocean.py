@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from fleet.providers.base import (
     AccountInfo,
+    BilledCharge,
     Capability,
     CreateSpec,
     Ending,
@@ -27,6 +28,8 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
+from fleet.providers.bills import LineIds
+from fleet.providers.digitalocean_bills import invoices_between, line_of, touching
 from fleet.providers.digitalocean_endings import ENDINGS, SEMANTICS
 from fleet.providers.digitalocean_facts import image_of, instance_of, offers_of
 from fleet.providers.digitalocean_metrics import QUESTIONS, usage_of
@@ -70,6 +73,7 @@ class DigitalOcean:
             Capability.IMAGES,
             Capability.SAVE_IMAGE,
             Capability.METRICS,
+            Capability.COSTS,
         }
     )
     create_is_idempotent: ClassVar[bool] = False
@@ -181,6 +185,18 @@ class DigitalOcean:
             with promised(LABEL):
                 usage = usage_of(ref, answers)
             yield usage
+
+    def charges(self, start: datetime, end: datetime) -> Iterator[BilledCharge]:
+        preview = (self._api.get("customers/my/invoices", page="1", per_page="1") or {}).get("invoice_preview")
+        invoices = list(self._every("customers/my/invoices", "invoices"))
+        with promised(LABEL):
+            wanted = invoices_between(invoices, preview, start, end)
+        ids = LineIds()
+        for invoice in wanted:
+            items = list(self._every(path_of("customers", "my", "invoices", invoice), "invoice_items"))
+            with promised(LABEL):
+                lines = [line_of(item, ids) for item in items]
+            yield from touching(iter(lines), start, end)
 
     def _act(self, ref: Ref, action: str) -> None:
         self._api.send("POST", path_of("droplets", ref.external_id, "actions"), json={"type": action})

@@ -67,7 +67,11 @@ class Google:
             default="USD",
         ),
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE, Capability.METRICS}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
+        Capability.BALANCE,
+        Capability.METRICS,
+        Capability.COSTS,
+    }
     # Google keeps the id of a request for an hour, and no two machines of a zone have the same name, in which the token stands.
     create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1

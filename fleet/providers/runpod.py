@@ -7,10 +7,12 @@ volume is billed, at twice the price: that part is reckoned here (docs.runpod.io
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from fleet.providers.base import (
     AccountInfo,
+    BilledCharge,
     Capability,
     CreateSpec,
     Ending,
@@ -32,9 +34,10 @@ from fleet.providers.errors import (
 )
 from fleet.providers.http import JSON, JsonApi, Problem, endpoint
 from fleet.providers.orders import order_refusals
-from fleet.providers.reading import header_secret, path_of
+from fleet.providers.reading import complete, header_secret, path_of
 from fleet.providers.registry import register
 from fleet.providers.rows import promised, rows_of
+from fleet.providers.runpod_bills import HISTORIES, History, lines_of
 from fleet.providers.runpod_catalogue import CLOUDS, COUNTS, offers_of
 from fleet.providers.runpod_endings import ENDINGS, SEMANTICS
 from fleet.providers.runpod_pods import GOING, LABEL, STOPPED, instance_of, order_of
@@ -67,6 +70,7 @@ class RunPod:
             Capability.CREATE,
             Capability.OFFERS,
             Capability.IMAGES,
+            Capability.COSTS,
         }
     )
     create_is_idempotent: ClassVar[bool] = False
@@ -151,6 +155,19 @@ class RunPod:
             own = [ProviderImage(str(row["id"]), str(row["name"])) for row in rows if not row["serverless"]]
         yield from own
 
+    def charges(self, start: datetime, end: datetime) -> Iterator[BilledCharge]:
+        for history in HISTORIES:
+            yield from self._history(history, start, end)
+
+    def _history(self, history: History, start: datetime, end: datetime) -> Iterator[BilledCharge]:
+        window = {"startTime": in_utc(start), "endTime": in_utc(end), "bucketSize": "day"}
+        answer = self._api.get(history.path, **window)
+        records = rows_of(answer, "records", LABEL)
+        with promised(LABEL):
+            complete(len(records), answer["metadata"]["recordCount"], LABEL)
+            lines = [line for record in records for line in lines_of(record, history)]
+        yield from lines
+
     def _act(self, ref: Ref, action: str, wanted: frozenset[str]) -> None:
         """Asks for an action; a refusal is none when the pod is in one of the `wanted` states already."""
         try:
@@ -166,6 +183,10 @@ class RunPod:
         except ScopeMissing:
             return False
         return True
+
+
+def in_utc(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def path_of_pod(ref: Ref) -> str:

@@ -65,7 +65,11 @@ class Tencent:
             default="CNY",
         ),
     )
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.BALANCE, Capability.METRICS}
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {
+        Capability.BALANCE,
+        Capability.METRICS,
+        Capability.COSTS,
+    }
     # CVM answers an order with the same client token as it did the first.
     create_is_idempotent: ClassVar[bool] = True
     rule_version: ClassVar[int] = 1

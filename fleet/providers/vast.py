@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import ClassVar
 
 from fleet.providers.base import (
     AccountInfo,
+    BilledCharge,
     Capability,
     CreateSpec,
     Ending,
@@ -25,6 +27,7 @@ from fleet.providers.base import (
     StopSemantics,
     gettext_noop,
 )
+from fleet.providers.bills import DAY, LineIds, days_between
 from fleet.providers.errors import (
     Invalid,
     NoCapacity,
@@ -36,15 +39,18 @@ from fleet.providers.errors import (
 )
 from fleet.providers.http import JSON, JsonApi, Problem, endpoint
 from fleet.providers.pace import Pace
-from fleet.providers.reading import complete, header_secret
+from fleet.providers.reading import complete, endless, header_secret
 from fleet.providers.registry import register
 from fleet.providers.rows import Row, number, promised, rows_of
+from fleet.providers.vast_bills import lines_of
 from fleet.providers.vast_endings import ENDINGS, SEMANTICS
 from fleet.providers.vast_market import offer_of, order_of
 from fleet.providers.vast_rows import LABEL, instance_of
 
 PAGE_SIZE = 25
+CHARGES_PAGE_SIZE = 500
 MAX_PAGES = 1000
+INSTANCES = "/api/v1/instances/"
 MAX_OFFERS = 2000
 # Calls of one path are refused when they come closer than some seconds; this is what pages of a listing get through with.
 PACE = Pace(1.5)
@@ -66,7 +72,7 @@ class Vast:
             name="api_key",
             label=gettext_noop("API key"),
             help_text=gettext_noop(
-                "instance_read and user_read suffice to watch; renting and stopping need instance_write, offers need misc"
+                "instance_read and user_read suffice to watch, bills need billing_read; renting and stopping need instance_write, offers need misc"
             ),
             secret=True,
         ),
@@ -82,6 +88,7 @@ class Vast:
             Capability.CREATE,
             Capability.OFFERS,
             Capability.BALANCE,
+            Capability.COSTS,
         }
     )
     create_is_idempotent: ClassVar[bool] = False
@@ -117,7 +124,7 @@ class Vast:
         return AccountInfo(str(user.get("id") or ""), "USD", scopes)
 
     def instances(self) -> Iterator[ProviderInstance]:
-        for row in self._rows():
+        for row in self._pages(INSTANCES, "instances", "total_instances", PAGE_SIZE):
             with promised(LABEL):
                 machine = instance_of(row)
             yield machine
@@ -180,6 +187,20 @@ class Vast:
             raise Unavailable(f"{LABEL} tells no balance.")
         return Money(left, "USD")
 
+    def charges(self, start: datetime, end: datetime) -> Iterator[BilledCharge]:
+        """Asked day by day: over several days, a contract's charges come as one sum."""
+        for day in days_between(start, end):
+            ids = LineIds()
+            wanted = {"day": {"gte": int(day.timestamp()), "lte": int((day + DAY).timestamp()) - 1}}
+            rows = list(
+                self._pages(
+                    "/api/v0/charges/", "results", "total", CHARGES_PAGE_SIZE, select_filters=json.dumps(wanted)
+                )
+            )
+            with promised(LABEL):
+                lines = [line for row in rows for line in lines_of(row, day, ids)]
+            yield from lines
+
     def _search(self, market: Market, word: str, query: OfferQuery) -> Iterator[Offer]:
         wanted: Row = {"type": word, "limit": MAX_OFFERS, "rentable": {"eq": True}}
         if query.gpu_count:
@@ -190,26 +211,26 @@ class Vast:
             found = [offer_of(row, market) for row in rows]
         yield from found
 
-    def _rows(self) -> Iterator[Row]:
+    def _pages(self, path: str, key: str, total: str, size: int, **query: str) -> Iterator[Row]:
         """All rows of all pages. Raises Unavailable when the pages do not end, or hold fewer rows than they count."""
         token, seen, count = "", {""}, 0
         for _ in range(MAX_PAGES):
-            page = self._page(limit=str(PAGE_SIZE), **({"after_token": token} if token else {}))
-            rows = rows_of(page, "instances", LABEL)
+            page = self._page(path, limit=str(size), **query, **({"after_token": token} if token else {}))
+            rows = rows_of(page, key, LABEL)
             count += len(rows)
             yield from rows
             token = page.get("next_token") or ""
             if not token:
-                complete(count, page.get("total_instances"), LABEL)
+                complete(count, page.get(total), LABEL)
                 return
             if token in seen:
                 break
             seen.add(token)
-        raise Unavailable(f"{LABEL}'s list of machines does not end.")
+        raise endless(LABEL, key)
 
-    def _page(self, **query: str) -> JSON:
-        PACE.wait((self._key, "instances"))
-        return self._api.get("/api/v1/instances/", **query)
+    def _page(self, path: str = INSTANCES, **query: str) -> JSON:
+        PACE.wait((self._key, path))
+        return self._api.get(path, **query)
 
     def _user(self) -> Row:
         user = self._api.get("/api/v0/users/current/")

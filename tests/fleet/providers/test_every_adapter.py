@@ -25,6 +25,7 @@ ADAPTERS = list(adapters().values())
 READERS = [adapter for adapter in ADAPTERS if Capability.LIST in adapter.capabilities]
 SEAM = {
     "base",
+    "bills",
     "declared",
     "drift",
     "endings",

@@ -120,6 +120,7 @@ class Liar:
         Capability.BALANCE,
         Capability.METRICS,
         Capability.NOTICES,
+        Capability.COSTS,
     }
     rule_version: ClassVar[int] = 1
     endings: ClassVar[tuple[Ending, ...]] = ()

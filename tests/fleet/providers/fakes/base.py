@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from threading import Event, RLock
 from typing import Any, ClassVar
@@ -36,6 +37,20 @@ class Means:
 
     state: InstanceState
     billing: Billing
+
+
+@dataclass(frozen=True)
+class Billed:
+    """What the fake's provider charges on one day (an instant of it), for a machine or, without one, for a volume called `resource`.
+
+    `word`: "gpu", "disk", "volume", or one that nobody has heard of.
+    """
+
+    day: datetime
+    amount: Decimal
+    machine: str = ""
+    word: str = "gpu"
+    resource: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,8 @@ class Fake(ABC):
     empty_bodies: ClassVar[frozenset[str]] = frozenset()
     # What the catalogue surely holds, and order() orders.
     known_offer: ClassVar[KnownOffer | None] = None
+    # Charges for three pages of them; 1 where a bill has no pages.
+    many_charges: ClassVar[int] = 1
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -166,6 +183,7 @@ class Fake(ABC):
         self.machines: dict[str, Row] = {}
         self.images: dict[str, Row] = {}
         self.purse = Decimal(0)
+        self.bill: list[Billed] = []
         self.requests: list[tuple[str, Request]] = []
         self.drifts: list[str] = []
         # Off once a test orders rows that the description does not allow.

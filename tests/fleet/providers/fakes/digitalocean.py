@@ -10,7 +10,8 @@ import pytest
 
 from fleet.providers import digitalocean, http
 from fleet.providers.base import Billing, CreateSpec, InstanceState, Money, Ref
-from tests.fleet.providers.fakes.base import PLANTED, Fake, KnownOffer, Means, Row
+from fleet.providers.bills import DAY
+from tests.fleet.providers.fakes.base import PLANTED, Billed, Fake, KnownOffer, Means, Row
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
 
@@ -23,6 +24,7 @@ REGION = {
     "sizes": ["gpu-h100x8-640gb"],
 }
 WHEN = "2026-11-01T08:00:00Z"
+PRODUCTS = {"gpu": "GPU Droplets", "disk": "Droplet Snapshots", "volume": "Volumes"}
 CREATED = {"snapshot": "save_image", "power_on": "start", "reboot": "reboot"}
 
 
@@ -39,6 +41,7 @@ class DigitalOceanFake(Fake):
     price = Money(Decimal("23.92"), "USD")
     always_told = frozenset({"price"})
     many = 5
+    many_charges = 5
     known_offer = KnownOffer("gpu-h100x8-640gb", "H100 SXM", 8, Money(Decimal("23.92"), "USD"))
 
     def reset(self) -> None:
@@ -245,6 +248,38 @@ class DigitalOceanFake(Fake):
             "resource_type": "droplet",
             "region": REGION,
             "region_slug": "nyc2",
+        }
+
+    @route("GET", "/v2/customers/my/invoices", "invoices")
+    def invoices(self, request: Request) -> Answer:
+        """The newest month is not invoiced yet, and only has a preview."""
+        months = sorted({f"{one.day:%Y-%m}" for one in self.bill})
+        rows = [
+            {"invoice_uuid": f"uuid-{month}", "invoice_id": month, "amount": "1.00", "invoice_period": month}
+            for month in months
+        ]
+        page, size = int(request.query.get("page", "1")), int(request.query.get("per_page", "20"))
+        final = rows[:-1]
+        following = f"https://api.digitalocean.com{request.path}?page={page + 1}&per_page={size}"
+        links = {"pages": {"next": following, "last": following}} if page * size < len(final) else {}
+        body: Row = {"invoices": final[(page - 1) * size : page * size], "links": links, "meta": {"total": len(final)}}
+        return told(body | ({"invoice_preview": {**rows[-1], "updated_at": WHEN}} if rows else {}))
+
+    @route("GET", "/v2/customers/my/invoices/{}", "charges")
+    def invoice(self, request: Request, invoice_id: str) -> Answer:
+        month = invoice_id.removeprefix("uuid-")
+        return self.page(request, "invoice_items", [self.item(one) for one in self.bill if f"{one.day:%Y-%m}" == month])
+
+    def item(self, one: Billed) -> Row:
+        return {
+            "product": PRODUCTS.get(one.word, one.word),
+            "resource_id": one.machine or one.resource,
+            "description": "gpu-h100x8-640gb",
+            "amount": f"{one.amount:f}",
+            "duration": "24",
+            "duration_unit": "Hours",
+            "start_time": f"{one.day:%Y-%m-%d}T00:00:00Z",
+            "end_time": f"{one.day + DAY:%Y-%m-%d}T00:00:00Z",
         }
 
     @route("GET", "/v2/sizes", "offers")

@@ -36,7 +36,7 @@ def route(method: str, path: str, act: str | Callable[[Request], str]) -> Callab
     """Marks a fake's method as the answer to a path; "{}" stands for a place.
 
     `act` is what the suite calls it: verify, list, find, create, start, stop, terminate, reboot, offers, images, save_image, balance,
-    metrics, notices, or a word of the fake's own for what else an adapter reads.
+    metrics, notices, charges, or a word of the fake's own for what else an adapter reads.
     """
 
     def mark(function: Method) -> Method:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from fleet.providers.base import Billing, CreateSpec, InstanceState, Money, Ref
-from tests.fleet.providers.fakes.base import PLANTED, Fake, KnownOffer, Means, Row
+from fleet.providers.bills import DAY
+from tests.fleet.providers.fakes.base import PLANTED, Billed, Fake, KnownOffer, Means, Row
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
 
@@ -21,6 +23,55 @@ ALLOWED = {
 }
 AFTER = {"start": "RUNNING", "stop": "EXITED", "restart": "RUNNING"}
 MEMORY_GB = {H100: 80, "NVIDIA GeForce RTX 4090": 24}
+
+
+AGGREGATED = (
+    "podGpuAmount",
+    "podCpuAmount",
+    "podDiskAmount",
+    "serverlessGpuAmount",
+    "serverlessCpuAmount",
+    "serverlessDiskAmount",
+    "serverlessFeeAmount",
+    "storageStandardAmount",
+    "storageHighPerformanceAmount",
+    "endpointAmount",
+    "clusterGpuAmount",
+    "clusterDiskAmount",
+    "clusterNetworkingAmount",
+)
+
+
+def of_whole(one: Billed) -> str:
+    """The part of the account's record that holds what a pod's or a volume's own record tells."""
+    return "podGpuAmount" if one.machine else "storageStandardAmount" if one.resource else f"{one.word}Amount"
+
+
+def window(request: Request) -> Row:
+    return {"startTime": request.query["startTime"], "endTime": request.query["endTime"]}
+
+
+def within(bill: list[Billed], request: Request) -> list[Billed]:
+    start, end = (datetime.fromisoformat(word) for word in window(request).values())
+    return [one for one in bill if start <= one.day < end]
+
+
+def bucket(one: Billed) -> Row:
+    return {"startTime": f"{one.day:%Y-%m-%d}T00:00:00Z", "endTime": f"{one.day + DAY:%Y-%m-%d}T00:00:00Z"}
+
+
+def parts(one: Billed, words: dict[str, str]) -> Row:
+    """A word that the API has no part for is in the total alone."""
+    amount = float(one.amount)
+    return {
+        **dict.fromkeys(words.values(), 0.0),
+        "totalAmount": amount,
+        **({words[one.word]: amount} if one.word in words else {}),
+    }
+
+
+def summed(records: list[Row], names: tuple[str, ...]) -> Row:
+    return {name: sum(record[name] for record in records) for name in names}
 
 
 def act_of(request: Request) -> str:
@@ -169,6 +220,66 @@ class RunPodFake(Fake):
     @route("GET", "/v2/templates", "images")
     def templates(self, request: Request) -> Answer:
         return told({"templates": list(self.images.values())})
+
+    @route("GET", "/v2/billing/pods", "charges")
+    def pod_history(self, request: Request) -> Answer:
+        rows = [one for one in within(self.bill, request) if one.machine]
+        records = [
+            {
+                **bucket(one),
+                "podId": one.machine,
+                **parts(one, {"gpu": "gpuAmount", "cpu": "cpuAmount", "disk": "diskAmount"}),
+            }
+            for one in rows
+        ]
+        totals = summed(records, ("totalAmount", "gpuAmount", "cpuAmount", "diskAmount"))
+        query = {**window(request), "bucketSize": "day", "podId": None}
+        return told(
+            {
+                "records": records,
+                "metadata": {
+                    "query": query,
+                    "recordCount": len(records),
+                    "uniquePodCount": len({one.machine for one in rows}),
+                    "totals": totals,
+                },
+            }
+        )
+
+    @route("GET", "/v2/billing/network-volumes", "volume_charges")
+    def volume_history(self, request: Request) -> Answer:
+        rows = [one for one in within(self.bill, request) if one.resource]
+        words = {"volume": "standardAmount", "fast": "highPerformanceAmount"}
+        records = [{**bucket(one), "networkVolumeId": one.resource, **parts(one, words)} for one in rows]
+        totals = summed(records, ("totalAmount", "standardAmount", "highPerformanceAmount"))
+        query = {**window(request), "bucketSize": "day", "networkVolumeId": None}
+        return told(
+            {
+                "records": records,
+                "metadata": {
+                    "query": query,
+                    "recordCount": len(records),
+                    "uniqueNetworkVolumeCount": len({one.resource for one in rows}),
+                    "totals": totals,
+                },
+            }
+        )
+
+    @route("GET", "/v2/billing", "all_charges")
+    def history(self, request: Request) -> Answer:
+        rows = within(self.bill, request)
+        records = [
+            {
+                **bucket(one),
+                **dict.fromkeys(AGGREGATED, 0.0),
+                "totalAmount": float(one.amount),
+                of_whole(one): float(one.amount),
+            }
+            for one in rows
+        ]
+        totals = summed(records, ("totalAmount", *AGGREGATED))
+        query = {**window(request), "bucketSize": "day"}
+        return told({"records": records, "metadata": {"query": query, "recordCount": len(records), "totals": totals}})
 
     @route("GET", "/v2/catalog/datacenters", "datacenters")
     def datacenters(self, request: Request) -> Answer:

@@ -10,7 +10,7 @@ import pytest
 
 from fleet.providers import vast
 from fleet.providers.base import Billing, CreateSpec, InstanceState, Money, Ref
-from tests.fleet.providers.fakes.base import PLANTED, Fake, KnownOffer, Means, Row
+from tests.fleet.providers.fakes.base import PLANTED, Billed, Fake, KnownOffer, Means, Row
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
 
@@ -58,6 +58,7 @@ class VastFake(Fake):
     }
     price = Money(Decimal("0.81"), "USD")
     many = 51
+    many_charges = 5
     measures = True
     answers_partially = True
     known_offer = KnownOffer(str(ASK), "RTX 4090", 2, Money(Decimal("0.81"), "USD"))
@@ -68,6 +69,7 @@ class VastFake(Fake):
 
     def hurry(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(vast.PACE, "seconds", 0.0)
+        patch.setattr(vast, "CHARGES_PAGE_SIZE", 2)
 
     def row(self, number: int) -> Row:
         row: Row = {
@@ -162,6 +164,49 @@ class VastFake(Fake):
                 "instances": page,
             }
         )
+
+    @route("GET", "/api/v0/charges", "charges")
+    def charges(self, request: Request) -> Answer:
+        """By contract; the items of a day of one contract stand under it."""
+        asked = json.loads(request.query["select_filters"])["day"]
+        contracts: dict[str, list[Billed]] = {}
+        for one in self.bill:
+            if asked["gte"] <= one.day.timestamp() <= asked["lte"]:
+                contracts.setdefault(
+                    f"volume-{one.resource}" if one.resource else f"instance-{one.machine}", []
+                ).append(one)
+        rows = [self.contract(source, ones) for source, ones in contracts.items()]
+        first, limit = int(request.query.get("after_token") or 0), int(request.query["limit"])
+        page, more = rows[first : first + limit], first + limit < len(rows)
+        token = str(first + limit) if more else None
+        return told({"success": True, "count": len(page), "total": len(rows), "next_token": token, "results": page})
+
+    def contract(self, source: str, ones: list[Billed]) -> Row:
+        stamps = {"start": int(ones[0].day.timestamp()), "end": int(ones[0].day.timestamp())}
+        items: list[Row] = [
+            {
+                **stamps,
+                "type": "disk" if one.word == "volume" else one.word,
+                "source": None,
+                "description": "24.000 hours at $0.100/hour",
+                "amount": float(one.amount),
+                "metadata": {},
+                "items": [],
+            }
+            for one in ones
+            if one.word != "surcharge"
+        ]
+        amount = round(float(sum(one.amount for one in ones)), 3)
+        kind = source.split("-", 1)[0]
+        return {
+            **stamps,
+            "type": kind,
+            "source": source,
+            "description": "Charges",
+            "amount": amount,
+            "metadata": {},
+            "items": items,
+        }
 
     @route("GET", "/api/v0/users/current", "balance")
     def user(self, request: Request) -> Answer:
