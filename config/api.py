@@ -24,6 +24,7 @@ from fleet.inventory.api import (
     offer_lists,
     offers,
     operations,
+    plans,
     provider_words,
     records,
     runbooks,
@@ -51,6 +52,8 @@ router.register("environments", records.EnvironmentViewSet)
 router.register("runbooks", runbooks.RunbookViewSet)
 router.register("holds", records.HoldViewSet)
 router.register("operations", operations.OperationViewSet)
+router.register("launch-blocks", plans.LaunchBlockViewSet)
+router.register("planned-actions", plans.PlannedActionViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)
 router.register("provider-scores", offer_lists.ProviderScoreViewSet)

@@ -47,7 +47,9 @@ class ActForm(OnceForm):
             self.fields["name"] = image_name_field(preview.instance.name)
         if preview.held and may_override:
             self.fields["override_reason"] = LineField(
-                label=_("Why the hold does not count"),
+                label=_("Why the block does not count")
+                if preview.kind is OperationKind.START
+                else _("Why the hold does not count"),
                 max_length=300,
                 help_text=_("kept with the act and in the audit log"),
             )

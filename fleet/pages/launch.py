@@ -28,6 +28,7 @@ from fleet.inventory.operations.models import Operation
 from fleet.inventory.operations.offered import kept_of, offer_of
 from fleet.inventory.operations.refusals import Refused
 from fleet.inventory.operations.requests import request_launch
+from fleet.inventory.plans.gate import blocks_for_page, remedy_words
 from fleet.inventory.reach import reach_problem
 from fleet.inventory.views.providers import label_of
 from fleet.pages.launch_form import LaunchForm, images_of, renting_accounts
@@ -47,11 +48,13 @@ HOURS_PER_DAY, HOURS_PER_MONTH = 24, 730
 def launch(request: TeamRequest) -> HttpResponse:
     offer = offer_or_404(request)
     problem, image = reach_problem(settings.PUBLIC_URL), image_named(request, offer)
+    blocks = blocks_for_page(request.team.pk, account_ids=account_ids_of(request, offer))
     chosen = {"image_id": image.external_id, "account": image.account_id, "region": image.region} if image else {}
     form = LaunchForm(
         request.POST if request.method == "POST" else None,
         team=request.team,
         offer=offer,
+        may_override=bool(blocks) and request.membership.can(Role.ADMIN),
         initial={"install_agent": problem is None, **chosen},
     )
     if form.is_valid() and (operation := ordered(request, form)):
@@ -69,8 +72,17 @@ def launch(request: TeamRequest) -> HttpResponse:
         "checks": checks_of(offer),
         "price": price_of(offer),
         "problem": problem,
+        "blocks": blocks,
+        "remedy": remedy_words(),
     }
     return render(request, "pages/launch.html", context, status=422 if form.errors else 200)
+
+
+def account_ids_of(request: TeamRequest, offer: Offer | None) -> list[int]:
+    """Whose accounts may rent here."""
+    if offer is not None and offer.source.account_id is not None:
+        return [offer.source.account_id]
+    return list(renting_accounts(request.team).values_list("pk", flat=True))
 
 
 def offer_or_404(request: TeamRequest) -> Offer | None:
@@ -101,7 +113,7 @@ def ordered(request: TeamRequest, form: LaunchForm) -> Operation | None:
     try:
         return order(request, form)
     except Refused as refusal:
-        form.add_error(None, str(refusal))
+        form.add_error(refusal.field if refusal.field in form.fields else None, str(refusal))
         return None
 
 
@@ -122,6 +134,7 @@ def order(request: TeamRequest, form: LaunchForm) -> Operation:
         spec=spec,
         offer=offered(form.offer, account, spec),
         project=project,
+        override_reason=form.cleaned_data.get("override_reason", ""),
         idempotency_key=form.idempotency_key,
     )
 

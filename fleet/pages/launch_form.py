@@ -81,8 +81,20 @@ class LaunchForm(OnceForm):
         help_text=_("shell; runs once at the first start. Put no secrets into it: providers show it again."),
     )
 
-    def __init__(self, *args: Any, team: Team, offer: Offer | None = None, **kwargs: Any) -> None:
+    override_reason = LineField(
+        label=_("Why the block does not count"),
+        max_length=300,
+        required=False,
+        help_text=_("kept with the launch and in the audit log"),
+    )
+
+    def __init__(
+        self, *args: Any, team: Team, offer: Offer | None = None, may_override: bool = False, **kwargs: Any
+    ) -> None:
+        """`may_override`: something may be blocked, and this person may say why it does not count."""
         super().__init__(*args, **kwargs)
+        if not may_override:
+            del self.fields["override_reason"]
         self.offer, self.key_row = offer, SshKey.objects.filter(team=team).first()
         if offer is not None:
             for name in ("account", "offer_id", "region", "market"):

@@ -17,6 +17,7 @@ from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation, OperationEvent
+from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
 from fleet.providers.base import Market, Tenancy
 from fleet.states import GpuState
@@ -109,6 +110,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
         requested_by=bob, requested_label="bob", state="verifying", accepted_at=NOW, sent_at=NOW, seen_at=NOW,
     )  # fmt: skip
     OperationEvent.objects.create(operation=operation, at=NOW, kind="accepted", state="accepted")
+    LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
+    PlannedAction.objects.create(
+        team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW
+    )
     EnvironmentReport.objects.create(instance=instance, reported_at=NOW, digest="d", data={"os": "Debian 12"})
     Hold.objects.create(
         instance=instance, kind=HoldKind.PERSON, owner=bob, expires_at=timezone.now() + timedelta(hours=1)

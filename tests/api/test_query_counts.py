@@ -15,6 +15,7 @@ from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation
+from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
@@ -57,6 +58,9 @@ def more(fleet, acme, alice, make_instance):
             Delivery.objects.create(channel=channel)
             Route.objects.create(channel=channel)
             Operation.objects.create(team=other, account=cloud, instance=machine, kind="stop", token=f"more-{number}")
+            whose = {"account": cloud, "project": project, "owner": alice}
+            LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
+            PlannedAction.objects.create(team=other, instance=machine, verb="stop", due_at=NOW, source="budget:1")
             MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
             source = PrometheusSource.objects.create(team=other, name="Own", url="https://prometheus.example")
             SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)

@@ -17,6 +17,7 @@ from fleet.alerts.channels.links import page_url, site_name
 from fleet.alerts.channels.models import CalendarEntry, CalendarFeed
 from fleet.alerts.models import MaintenanceWindow
 from fleet.inventory.models import Instance
+from fleet.inventory.plans.models import PlannedAction, PlannedActionState, PlannedActionVerb
 from fleet.inventory.provider_word.models import ProviderNotice
 from fleet.inventory.provider_word.words import NOTICES
 from fleet.providers.base import NoticeKind
@@ -90,6 +91,20 @@ def notices(team: Team, now: datetime) -> Iterable[Planned]:
         )
 
 
+def planned_actions(team: Team, now: datetime) -> Iterable[Planned]:
+    """What is planned for machines and stands, whoever planned it."""
+    rows = PlannedAction.objects.filter(
+        team=team, state=PlannedActionState.PLANNED, due_at__gt=now - PAST, due_at__lt=now + AHEAD
+    )
+    for pk, name, verb, due_at, reason in rows.values_list("pk", "instance__name", "verb", "due_at", "reason"):
+        yield Planned(f"planned-{pk}", due_at, due_at + MOMENT, {"machine": name, "act": verb, "reason": reason})
+
+
+def _planned_words(values: dict[str, Any]) -> str:
+    said = {"machine": values["machine"], "act": PlannedActionVerb(values["act"]).label}
+    return _("Planned for %(machine)s: %(act)s") % said
+
+
 def _notice_words(values: dict[str, Any]) -> str:
     return f"{values['machine']}: {NOTICES[NoticeKind(values['notice'])]}"
 
@@ -99,6 +114,7 @@ register_plan(
 )
 register_plan(PlanKind("window", windows, lambda values: _("Maintenance: %(about)s") % {"about": values["about"]}))
 register_plan(PlanKind("notice", notices, _notice_words))
+register_plan(PlanKind("planned_action", planned_actions, _planned_words))
 
 
 def sync_calendars(*, now: datetime) -> int:

@@ -26,7 +26,7 @@ class ActFields(Body[dict[str, Any]]):
     override_reason = serializers.CharField(
         max_length=300,
         required=False,
-        help_text="Stop, terminate and reboot: why no hold counts. Needs an admin; it is kept.",
+        help_text="Stop, terminate and reboot: why no hold counts; start: why no launch block does. Needs an admin; it is kept.",
     )
     name = serializers.CharField(max_length=200, required=False, help_text="save_image: of the image.")
 
@@ -78,6 +78,9 @@ class Launch(Body[dict[str, Any]]):
     )
     labels = serializers.DictField(child=serializers.CharField(max_length=200), required=False)
     project = serializers.CharField(max_length=80, required=False, help_text="Its slug.")
+    override_reason = serializers.CharField(
+        max_length=300, required=False, help_text="Why no launch block counts. Needs an admin; it is kept."
+    )
 
     def validate_market(self, word: str) -> Market:
         return Market(word)

@@ -219,10 +219,17 @@ class OperationViewSet(WritableRows[Operation]):
         asked = self.body(request)
         account = self.named(ProviderAccount.objects.select_related("team"), field="account", pk=asked.pop("account"))
         project = self._project(account, asked.pop("project", ""))
+        self._refuse_reason(request, asked, teams={account.team_id})
+        reason = asked.pop("override_reason", "")
         spec = CreateSpec(offer_id=asked.pop("offer"), **asked)
         with refusing():
             operation = request_launch(
-                actor=self.actor(request), account=account, spec=spec, offer=offer_of(account, spec), project=project
+                actor=self.actor(request),
+                account=account,
+                spec=spec,
+                offer=offer_of(account, spec),
+                project=project,
+                override_reason=reason,
             )
         return self.answer(operation, status.HTTP_201_CREATED)
 
@@ -243,10 +250,14 @@ class OperationViewSet(WritableRows[Operation]):
             raise ValidationError({strange[0]: _("“%(kind)s” does not take this.") % {"kind": kind}})
         if lacking := sorted(ARGUMENTS[kind] - set(more) - OPTIONAL):
             raise ValidationError({lacking[0]: _("“%(kind)s” needs this.") % {"kind": kind}})
-        roles = Access.of_request(request).roles
-        if more.get("override_reason") and any(roles[team] is not Role.ADMIN for team in teams):
-            raise refused(NotAdmin(_("Only an admin of the team may override a hold.")))
+        self._refuse_reason(request, more, teams=teams)
         return kind, more
+
+    def _refuse_reason(self, request: Request, asked: Mapping[str, Any], *, teams: set[int]) -> None:
+        """A reason against a hold or a block is an admin's, or a token's of that scope. Raises the 409 of NotAdmin."""
+        roles = Access.of_request(request).roles
+        if asked.get("override_reason") and any(roles[team] is not Role.ADMIN for team in teams):
+            raise refused(NotAdmin(_("Only an admin of the team may override a hold or a launch block.")))
 
     def _machines(self, ids: list[int]) -> list[Instance]:
         """All of them, or a refusal that names the first that is not there: a list with a slip in it begins nothing."""

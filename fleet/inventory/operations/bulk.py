@@ -27,7 +27,7 @@ REQUESTS: Mapping[str, Callable[..., Operation]] = {
 }
 # What each act takes beside its machine.
 ARGUMENTS: Mapping[str, frozenset[str]] = {
-    OperationKind.START: frozenset(),
+    OperationKind.START: frozenset({"override_reason"}),
     OperationKind.STOP: frozenset({"accept_loss", "override_reason"}),
     OperationKind.TERMINATE: frozenset({"accept_loss", "override_reason"}),
     OperationKind.REBOOT: frozenset({"override_reason"}),

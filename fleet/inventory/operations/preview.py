@@ -26,6 +26,7 @@ from fleet.inventory.operations.permits import (
 )
 from fleet.inventory.operations.refusals import Refused
 from fleet.inventory.operations.words import Consequences, consequences
+from fleet.inventory.plans.gate import blocked_starts
 from fleet.providers.base import InstanceState
 from fleet.providers.errors import Invalid
 
@@ -52,7 +53,7 @@ MOST_REMEMBERED = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """One act on one machine. `refusal`: why it cannot be begun; `held`: the hold that an admin would have to override."""
+    """One act on one machine. `refusal`: why it cannot be begun; `held`: the hold or the launch block that an admin would have to override."""
 
     instance: Instance
     kind: OperationKind
@@ -101,6 +102,7 @@ class Situation:
     """What is the same for every act on the machines: read once, however many there are."""
 
     holds: Mapping[int, Hold]
+    blocked: Mapping[int, str]
     under_way: Mapping[int, Operation]
     took_seconds: Mapping[tuple[int, str], Sequence[float]]
 
@@ -112,6 +114,7 @@ class Situation:
         under_way = Operation.objects.filter(instance__in=ids, state__in=OPEN_STATES)
         return cls(
             holds={hold.instance_id: hold for hold in holds},
+            blocked=blocked_starts(rows),
             under_way={operation.instance_id: operation for operation in under_way if operation.instance_id},
             took_seconds=took_seconds({row.account_id for row in rows}, now=now),
         )
@@ -137,16 +140,24 @@ def sensible(instance: Instance) -> list[OperationKind]:
 
 def preview(instance: Instance, kind: OperationKind, situation: Situation) -> Preview:
     """`instance.account` is read. Raises Invalid where the account's adapter is not installed."""
-    hold, under_way = situation.holds.get(instance.pk), situation.under_way.get(instance.pk)
+    under_way = situation.under_way.get(instance.pk)
     return Preview(
         instance=instance,
         kind=kind,
         told=consequences(instance, kind),
         refusal=refusal_of(instance, kind, under_way),
-        held=held_words(instance, hold) if hold and kind in ASKS_HOLDS else "",
+        held=held_by(instance, kind, situation),
         replaces=under_way.get_kind_display() if under_way else "",
         takes=takes_words(instance, situation.took_seconds.get((instance.account_id, kind), ())),
     )
+
+
+def held_by(instance: Instance, kind: OperationKind, situation: Situation) -> str:
+    """Empty where nothing does."""
+    if kind is OperationKind.START:
+        return situation.blocked.get(instance.pk, "")
+    hold = situation.holds.get(instance.pk)
+    return held_words(instance, hold) if hold and kind in ASKS_HOLDS else ""
 
 
 def previews(instance: Instance, *, now: datetime) -> list[Preview]:

@@ -8,7 +8,8 @@ Refused
 ├── Gone              the machine is no more
 │   └── Disconnected  its account is
 ├── Held              a hold keeps the machine, and nobody said why it should not
-├── NotAdmin          only an admin overrides a hold
+├── LaunchBlocked     a budget lets nothing be launched or started, and nobody said why it should not count
+├── NotAdmin          only an admin overrides a hold or a block
 ├── LosesData         it destroys data, and nobody said that this is meant
 ├── Unsealable        there is no key to encrypt a startup script with
 ├── OperationOpen     another operation is under way: `operation`
@@ -53,6 +54,10 @@ class Disconnected(Gone):
 
 class Held(Refused):
     code, field = "held", "override_reason"
+
+
+class LaunchBlocked(Refused):
+    code, field = "launch_blocked", "override_reason"
 
 
 class NotAdmin(Refused):

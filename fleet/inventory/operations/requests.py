@@ -22,6 +22,7 @@ from fleet.inventory.operations.models import Operation, OperationKind
 from fleet.inventory.operations.orders import kept
 from fleet.inventory.operations.permits import make_way, refuse_account, refuse_machine, refuse_twice
 from fleet.inventory.operations.tasks import hurry
+from fleet.inventory.plans.gate import refuse_blocked
 from fleet.inventory.prices import price_now
 from fleet.providers.base import CreateSpec
 from fleet.providers.values import Money
@@ -37,12 +38,13 @@ def request_launch(
     offer: Mapping[str, Any],
     project: Project | None = None,
     environment: Mapping[str, Any] | None = None,
+    override_reason: str = "",
     idempotency_key: str = "",
     now: datetime | None = None,
 ) -> Operation:
     """Rents a machine. `offer`: what it was chosen from, JSON-ready; its `price_per_hour` and `currency` are what the wait may cost.
 
-    `environment`: what lies on its image, by default what is known of it.
+    `environment`: what lies on its image, by default what is known of it. `override_reason`: why an admin lets no launch block count; it is kept.
     """
     refuse_account(account, OperationKind.LAUNCH)
     price, (order, sealed) = _offered(offer, account.currency), kept(spec)
@@ -57,6 +59,7 @@ def request_launch(
             "environment": environment or carried_along(account, spec.image_id),
         },
         sealed=sealed,
+        override_reason=override_reason,
         price_per_hour=price.amount if price else None,
         currency=price.currency if price else account.currency,
         state_before="",
@@ -64,8 +67,9 @@ def request_launch(
     return _begin(operation, actor=actor, key=idempotency_key, now=now)
 
 
-def request_start(*, actor: Actor, instance: Instance, **more: Any) -> Operation:
-    return _request(OperationKind.START, actor=actor, instance=instance, **more)
+def request_start(*, actor: Actor, instance: Instance, override_reason: str = "", **more: Any) -> Operation:
+    """Launch blocks count as for a launch."""
+    return _request(OperationKind.START, actor=actor, instance=instance, override_reason=override_reason, **more)
 
 
 def request_stop(
@@ -155,9 +159,10 @@ def _known(team_id: int, key: str, kind: OperationKind, machine: Instance | None
 def _begin(operation: Operation, *, actor: Actor, key: str, now: datetime | None) -> Operation:
     if key and (known := _known(operation.team_id, key, OperationKind(operation.kind), operation.instance)):
         return known
+    operation.requested_by, operation.requested_label = actor.user, actor.label[:200]
+    refuse_blocked(operation, actor=actor)
     operation.token = f"rr-{secrets.token_hex(8)}"
     operation.idempotency_key = key
-    operation.requested_by, operation.requested_label = actor.user, actor.label[:200]
     operation.requested_at = operation.next_at = now or timezone.now()
     try:
         with transaction.atomic():

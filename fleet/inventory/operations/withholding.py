@@ -11,7 +11,8 @@ from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.operations.journal import change, fail, note
 from fleet.inventory.operations.models import Operation, OperationKind, OperationState
 from fleet.inventory.operations.permits import ASKS_HOLDS, refuse_account, refuse_unmanaged
-from fleet.inventory.operations.refusals import Held, Refused
+from fleet.inventory.operations.refusals import Held, LaunchBlocked, Refused
+from fleet.inventory.plans.gate import newly_blocked
 
 
 def objection(operation: Operation, *, now: datetime) -> Refused | None:
@@ -22,6 +23,8 @@ def objection(operation: Operation, *, now: datetime) -> Refused | None:
             refuse_unmanaged(Instance.objects.get(pk=operation.instance_id))
     except Refused as refusal:
         return refusal
+    if newly_blocked(operation):
+        return LaunchBlocked()
     return Held() if newly_held(operation, now=now) else None
 
 

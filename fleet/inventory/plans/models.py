@@ -23,6 +23,9 @@ class LaunchBlock(models.Model):
     reason = models.CharField(max_length=300)
     created_at = models.DateTimeField(default=timezone.now)
     lifted_at = models.DateTimeField(null=True)
+    # Why a person lifted it, "" where what it was written for is over.
+    lifted_reason = models.CharField(max_length=300, blank=True)
+    lifted_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
 
     class Meta:
         constraints = [
@@ -65,6 +68,8 @@ class PlannedAction(models.Model):
     notified_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
+    # Why it was called off: what a person said, or a key of actions.ENDED_WORDS.
+    ended_reason = models.CharField(max_length=300, blank=True)
     ended_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
     operation = models.ForeignKey("fleet.Operation", on_delete=models.SET_NULL, null=True, related_name="+")
 

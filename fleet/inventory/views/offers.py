@@ -15,6 +15,7 @@ from fleet.inventory.offers.models import OfferSource, SourceKind
 from fleet.inventory.offers.search import Results, Search
 from fleet.inventory.offers.search_form import GROUPS, UNKNOWN_PASSES, SearchForm
 from fleet.inventory.offers.shown import lines_of
+from fleet.inventory.plans.gate import blocks_for_page, remedy_words
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest
 from fleet.teams.models import Role
@@ -33,7 +34,14 @@ def offers(request: TeamRequest) -> HttpResponse:
     if shortest != request.GET:
         return HttpResponseRedirect(f"?{shortest.urlencode()}" if shortest else request.path)
     form = SearchForm(request.GET)
-    context = {"nav": "offers", "form": form, "groups": groups_of(form), "may_change": may_change(request)}
+    context = {
+        "nav": "offers",
+        "form": form,
+        "groups": groups_of(form),
+        "may_change": may_change(request),
+        "blocks": blocks_for_page(request.team.pk),
+        "remedy": remedy_words(),
+    }
     if not form.is_valid():
         return render(request, "inventory/offers.html", context, status=422)
     search = Search.of(form, [request.team.pk])
