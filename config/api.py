@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
+from fleet.costs.api import spending
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -129,6 +130,7 @@ SINGLE_VIEWS = {
     "alert-escalation": "api-alert-escalation",
     "answer-times": "api-answer-times",
     "cleanup": "api-cleanup",
+    "costs": "api-costs",
     "metrics": "api-metrics",
     "plan": "api-plan",
     "schema": "api-schema",
@@ -147,6 +149,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("alert-rules/<slug:kind>/preview/", rules.RulePreviewView.as_view(), name="api-alert-rule-preview"),
     path("alert-escalation/", escalation.EscalationView.as_view(), name="api-alert-escalation"),
     path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
+    path("costs/", spending.SpendingView.as_view(), name="api-costs"),
     path("cleanup/", CleanupView.as_view(), name="api-cleanup"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("plan/", PlanView.as_view(), name="api-plan"),

@@ -13,6 +13,7 @@ LONG_DAYS = 30
 # Signs that read without doubt; other currencies show their ISO code.
 SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "CNY": "¥"}
 CENT = Decimal("0.01")
+LEAST_WHOLE = 10
 BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 DECIMAL_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 
@@ -61,6 +62,14 @@ def money_text(amount: Decimal, currency: str = "USD") -> str:
     """With cents: "$1,234.56". Under ten cents with four places, so that a cheap disk is not shown as free."""
     places = Decimal("0.0001") if 0 < abs(amount) < Decimal("0.01") else CENT
     rounded = abs(amount).quantize(places, ROUND_HALF_UP)
+    return f"{'-' if amount < 0 else ''}{sign_of(currency)}{rounded:,}"
+
+
+def whole_money_text(amount: Decimal, currency: str = "USD") -> str:
+    """What a month or a budget comes to: "$33,918". Under ten with cents."""
+    rounded = abs(amount).quantize(Decimal(1), ROUND_HALF_UP)
+    if rounded < LEAST_WHOLE:
+        return money_text(amount, currency)
     return f"{'-' if amount < 0 else ''}{sign_of(currency)}{rounded:,}"
 
 

@@ -1,4 +1,4 @@
-"""Three of the four figures on top of every page; the fourth is of fleet.alerts. What no part of Rackrent records yet is said to be unknown, with the reason."""
+"""Three of the four figures on top of every page; the fourth is of fleet.alerts. What nothing is known of is said to be unknown, with the reason."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from fleet.formats import amounts_text, money_text
+from fleet.costs.month import Month
+from fleet.costs.spend.models import CostProgress
+from fleet.costs.spend.spend import spend
+from fleet.formats import amounts_text, money_text, whole_money_text
 from fleet.pages.fleet import Fleet, fleet_of, load_fleet
 from fleet.panels import Context
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
+from fleet.teams.models import Team
 
 # Pages that show no machines take figures of at most this age, so that a form does not cost a reading of the fleet.
 KEPT_SECONDS = 10
 # How often prices are polled unless an account says otherwise.
 PRICE_PERIOD_SECONDS = 60
+# How often days are summed, and for how long their sum is kept for the strip.
+SUM_PERIOD_SECONDS = 300
+MONTH_KEPT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +113,48 @@ def _part_of_burn(figures: Figures) -> str:
     return _("%(percent)d%% of burn") % {"percent": round(100 * sum(figures.idle.values()) / burning)}
 
 
-def month_to_date(_request: TeamRequest) -> Context:
-    """Unknown until costs are recorded: a sum of prices that nobody wrote down would be made up."""
-    month = date_format(timezone.localtime(), pgettext("date format of a month", "F"))
-    return {
-        "label": _("%(month)s to date") % {"month": month},
-        "short": month,
-        "url_name": "instances",
-        "why": _("no bill read yet"),
+def month_to_date(request: TeamRequest) -> Context:
+    """From the ledger, as far as it is summed; a team of which nothing was ever seen has no figure."""
+    month = Month.of(request.team, now=timezone.now())
+    word = date_format(month.first, pgettext("date format of a month", "F"))
+    labels: Context = {
+        "label": _("%(month)s to date") % {"month": word},
+        "short": word,
+        "url_name": "costs",
+        "is_sum": True,
     }
+    spent = _month_spend(request.team, month)
+    if spent is None:
+        return {**labels, "why": _("nothing is counted yet")}
+    whole = whole_money_text(spent.total, spent.currency)
+    sub = _("%(money)s bought nothing") % {"money": whole_money_text(spent.bought_nothing, spent.currency)}
+    if spent.unconverted:
+        sub = _("%(money)s without a rate beside it") % {"money": amounts_text(spent.unconverted)}
+    return {**labels, "whole": whole, "sub": sub, "read_at": spent.summed_until, "period": SUM_PERIOD_SECONDS}
+
+
+@dataclass(frozen=True, slots=True)
+class MonthSpend:
+    """Of the month so far, cut loose from the rows so that it can be cached."""
+
+    total: Decimal
+    bought_nothing: Decimal
+    currency: str
+    unconverted: dict[str, Decimal]
+    summed_until: datetime
+
+
+def _month_spend(team: Team, month: Month) -> MonthSpend | None:
+    key = f"month-spend:{team.pk}:{month}"
+    kept: MonthSpend | None = cache.get(key)
+    if kept is not None:
+        return kept
+    progress = CostProgress.objects.filter(team=team).first()
+    if progress is None:
+        return None
+    found = spend(team=team, start=month.first, end=month.end)
+    kept = MonthSpend(
+        found.all.total, found.all.bought_nothing, found.currency, found.all.unconverted, progress.summed_until
+    )
+    cache.set(key, kept, MONTH_KEPT_SECONDS)
+    return kept

@@ -6,6 +6,9 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
 from fleet.pages import figures
+from fleet.pages.costs.machine import machine_costs
+from fleet.pages.costs.waste import bought_nothing, top_wasters
+from fleet.pages.costs.went import where_it_went
 from fleet.panels import NavItem, Panel
 
 FIGURE = "components/figure.html"
@@ -17,6 +20,10 @@ def register_panels() -> None:
     panels.navigation.register(NavItem("usage", _("Usage"), "usage", "usage", order=25, far=True))
     panels.navigation.register(NavItem("costs", _("Costs"), "costs", "costs", order=35, far=True))
     panels.costs_tabs.register(NavItem("costs", _("Costs"), "costs", "", order=10))
+    panels.costs_panels.register(Panel("went", "costs/went.html", where_it_went, order=30))
+    panels.costs_panels.register(Panel("nothing", "costs/waste.html", bought_nothing, order=40))
+    panels.costs_panels.register(Panel("wasters", "costs/wasters.html", top_wasters, order=50))
+    panels.machine_panels.register(Panel("costs", "costs/machine.html", machine_costs, order=35))
     panels.navigation.register(NavItem("cleanup", _("Cleanup"), "cleanup", "cleanup", order=67, far=True))
     panels.navigation.register(NavItem("planner", _("Planner"), "planner", "planner", order=70, far=True))
     panels.strip_figures.register(Panel("burn", FIGURE, figures.burn, order=10))

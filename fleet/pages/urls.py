@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from fleet.pages import cleanup, costs, heat, instance, instances, launch, overview, start, usage
+from fleet.pages import cleanup, heat, instance, instances, launch, overview, start, usage
+from fleet.pages.costs import view as costs
 from fleet.teams.access import requires
 from fleet.teams.models import Role
 from planner.web import views as planner

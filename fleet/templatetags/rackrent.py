@@ -161,6 +161,12 @@ def money(amount: Decimal | None, currency: str = "USD") -> str:
     return figures.UNKNOWN if amount is None else figures.money_text(amount, currency)
 
 
+@register.filter
+def whole_money(amount: Decimal | None, currency: str = "USD") -> str:
+    """Of a month or a budget, without cents."""
+    return figures.UNKNOWN if amount is None else figures.whole_money_text(amount, currency)
+
+
 @register.filter("state_word")
 def state_word_of(state: GpuState | str) -> str:
     return state_word(GpuState(state))

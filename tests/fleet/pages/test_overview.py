@@ -51,7 +51,7 @@ def test_without_any_price_the_burn_rate_is_unknown(page, make_machine):
 def test_what_no_part_records_yet_is_unknown_with_its_reason(page, make_machine):
     make_machine(readings=[WORKING])
     text = page()
-    assert "no bill read yet" in text
+    assert "nothing is counted yet" in text
     assert "rules not looked at yet" in text
 
 

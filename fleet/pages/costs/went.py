@@ -1,0 +1,202 @@
+"""Where the money went: a month by day and by one dimension, beside the same days of the month before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from fleet.costs.month import Month
+from fleet.costs.spend.spend import By, Spend, Sum, spend
+from fleet.pages.costs.asked import FILTERS, NEAR, NOBODY, SPLITS, Asked
+from fleet.pages.costs.names import names_of
+from fleet.panels import Context
+from fleet.states import GpuState
+from fleet.teams.access import TeamRequest
+from fleet.teams.models import Team
+
+# More layers than these cannot be told apart; the rest is one.
+MOST_LAYERS = 6
+OTHERS = "others"
+MOST_ROWS = 200
+HOUR_SECONDS = 3600
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value of the split. `before`: the same days of the month before. `useful_hour`: what an hour of a working GPU came to."""
+
+    name: str
+    sum: Sum
+    before: Decimal | None
+    share: int
+    query: str = ""
+    shade: str = ""
+    state: GpuState | None = None
+
+    @property
+    def change(self) -> int | None:
+        """In percent; None where there was nothing to compare with."""
+        return round(100 * (self.sum.total - self.before) / self.before) if self.before else None
+
+    @property
+    def wasted_share(self) -> int:
+        return round(100 * self.sum.bought_nothing / self.sum.total) if self.sum.total > 0 else 0
+
+    @property
+    def useful_hour(self) -> Decimal | None:
+        return useful_hour(self.sum)
+
+
+def useful_hour(found: Sum) -> Decimal | None:
+    seconds = found.gpu_seconds.get(GpuState.WORKING, 0.0)
+    return found.total * HOUR_SECONDS / Decimal(round(seconds)) if seconds >= 1 else None
+
+
+def same_days_before(month: Month) -> tuple[date, date]:
+    """As many days of the month before as have gone of this one; all of it for a month that is over."""
+    before = month.before
+    gone = (month.end - month.first).days
+    return before.first, before.next_first if not month.is_current else min(
+        before.first + timedelta(days=gone), before.next_first
+    )
+
+
+def where_it_went(request: TeamRequest, month: Month) -> Context:
+    asked = Asked.of(request.GET, month)
+    by_day = spend(
+        team=request.team,
+        start=month.first,
+        end=month.end,
+        by=(By.DAY, asked.by),
+        where=asked.where,
+        label=asked.label,
+    )
+    rows = rows_of(request.team, asked, by_day)
+    return {
+        "asked": asked,
+        "month": month,
+        "spend": by_day,
+        "rows": rows[:MOST_ROWS],
+        "left_out": max(0, len(rows) - MOST_ROWS),
+        "unpriced_hours": by_day.all.unpriced_seconds / HOUR_SECONDS,
+        "total": total_row(request.team, asked, by_day),
+        "chart": {"went-data": chart_of(rows, by_day, month)} if rows else {},
+        "near": [(SPLITS[one], asked.query(by=one), one == asked.by) for one in NEAR],
+        "far": [(one.value, word) for one, word in SPLITS.items()],
+        "filters": chips(request.team, asked),
+        "split_word": asked.label if asked.by is By.LABEL else SPLITS[asked.by],
+    }
+
+
+def rows_of(team: Team, asked: Asked, by_day: Spend) -> list[Row]:
+    sums = folded(by_day)
+    start, end = same_days_before(asked.month)
+    earlier = spend(
+        team=team,
+        start=start,
+        end=end,
+        by=(asked.by,),
+        where=asked.where,
+        currency=by_day.currency,
+        label=asked.label,
+    )
+    names = names_of(team, asked.by, sums)
+    ordered = sorted(sums.items(), key=lambda item: item[1].total, reverse=True)
+    return [
+        Row(
+            name=names[value],
+            sum=found,
+            before=earlier.rows[(value,)].total if (value,) in earlier.rows else None,
+            share=round(100 * found.total / by_day.all.total) if by_day.all.total > 0 else 0,
+            query=asked.query(add=(asked.by, NOBODY if value is None else str(value)))
+            if may_filter(asked, value)
+            else "",
+            shade=f"{max(0.08, 0.64 - 0.12 * number):.2f}",
+            state=GpuState(str(value)) if asked.by is By.STATE else None,
+        )
+        for number, (value, found) in enumerate(ordered)
+    ]
+
+
+def may_filter(asked: Asked, value: object) -> bool:
+    return asked.by in FILTERS and not (value is None and asked.by not in {By.PROJECT, By.OWNER})
+
+
+def folded(by_day: Spend) -> dict[object, Sum]:
+    """The days of each value together."""
+    found: dict[object, list[Sum]] = {}
+    for (_day, value), one in by_day.rows.items():
+        found.setdefault(value, []).append(one)
+    return {value: added(parts) for value, parts in found.items()}
+
+
+def added(parts: Sequence[Sum]) -> Sum:
+    return Sum(
+        amounts=_merged([one.amounts for one in parts]),
+        total=sum((one.total for one in parts), NOTHING),
+        states=_merged([one.states for one in parts]),
+        gpu_seconds={
+            state: sum(one.gpu_seconds.get(state, 0.0) for one in parts)
+            for state in GpuState
+            if any(one.gpu_seconds.get(state) for one in parts)
+        },
+        unpriced_seconds=sum(one.unpriced_seconds for one in parts),
+        unconverted=_merged([one.unconverted for one in parts]),
+    )
+
+
+def _merged(parts: Sequence[Mapping[Any, Decimal]]) -> dict[Any, Decimal]:
+    found: dict[Any, Decimal] = {}
+    for part in parts:
+        for key, amount in part.items():
+            found[key] = found.get(key, NOTHING) + amount
+    return found
+
+
+def total_row(team: Team, asked: Asked, by_day: Spend) -> Row:
+    start, end = same_days_before(asked.month)
+    earlier = spend(team=team, start=start, end=end, where=asked.where, currency=by_day.currency)
+    return Row(name=_("All"), sum=by_day.all, before=earlier.all.total, share=100)
+
+
+def chart_of(rows: Sequence[Row], by_day: Spend, month: Month) -> dict[str, Any]:
+    """Money by day as stacked layers, the largest at the bottom; what has no layer of its own is one more."""
+    days = [month.first + timedelta(days=number) for number in range((month.end - month.first).days)]
+    order = _values_by_size(by_day)
+    shown, rest = order[:MOST_LAYERS], order[MOST_LAYERS:]
+    layers = [_layer(row, days, [value], by_day) for row, value in zip(rows, shown, strict=False)]
+    if rest:
+        layers.append({"name": _("others"), "y": _heights(days, rest, by_day)})
+    return {"kind": "money", "days": [day.isoformat() for day in days], "currency": by_day.currency, "traces": layers}
+
+
+def _values_by_size(by_day: Spend) -> list[object]:
+    sums = folded(by_day)
+    return sorted(sums, key=lambda value: sums[value].total, reverse=True)
+
+
+def _layer(row: Row, days: Sequence[date], values: Sequence[object], by_day: Spend) -> dict[str, Any]:
+    state = {"state": row.state.value} if row.state else {}
+    return {"name": row.name, **state, "y": _heights(days, values, by_day)}
+
+
+def _heights(days: Sequence[date], values: Sequence[object], by_day: Spend) -> list[float]:
+    """Floats for the drawing alone."""
+    sums = ((by_day.rows.get((day, value)) for value in values) for day in days)
+    return [round(float(sum((one.total for one in column if one), NOTHING)), 2) for column in sums]
+
+
+def chips(team: Team, asked: Asked) -> list[tuple[str, str, str]]:
+    """(what, its name, the address without it) of each filter."""
+    found = []
+    for dimension, value in asked.chosen.items():
+        key: object = value if dimension is By.METER else None if value == NOBODY else int(value)
+        name = names_of(team, dimension, [key])[key]
+        found.append((str(SPLITS[dimension]), name, asked.query(drop=dimension)))
+    return found
