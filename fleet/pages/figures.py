@@ -152,7 +152,7 @@ def _month_spend(team: Team, month: Month) -> MonthSpend | None:
     progress = CostProgress.objects.filter(team=team).first()
     if progress is None:
         return None
-    found = spend(team=team, start=month.first, end=month.end)
+    found = spend(team=team, start=month.first, end=month.next_first)
     kept = MonthSpend(
         found.all.total, found.all.bought_nothing, found.currency, found.all.unconverted, progress.summed_until
     )

@@ -7,15 +7,18 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from fleet.teams.models import Scope
 from tests.api.resources import LISTS, first_detail
+from tests.fleet.costs.seeding import spend_on
 
 USAGE = "/api/v1/usage/"
 ABOUT_ALERTS = ("/api/v1/answer-times/", "/api/v1/alert-escalation/")
 CLEANUP = "/api/v1/cleanup/"
+COSTS = "/api/v1/costs/"
 RULES = tuple(f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/"))
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
@@ -128,6 +131,13 @@ def test_cleanup_is_what_the_schema_says(schema, fleet, acme, as_token):
         hold_to_schema(schema, CLEANUP, client.get(CLEANUP, asked))
 
 
+def test_costs_are_what_the_schema_says(schema, fleet, acme, as_token):
+    spend_on(acme, timezone.localdate(), "30", instance=fleet.instance)
+    client = as_token(acme)
+    for asked in ({}, {"by": "day,machine"}, {"by": "colour"}):
+        hold_to_schema(schema, COSTS, client.get(COSTS, asked))
+
+
 def test_rules_are_what_the_schema_says(schema, fleet, acme, as_token):
     client = as_token(acme)
     for path in (*RULES, *ABOUT_ALERTS):
@@ -140,7 +150,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
     actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/"}
-    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP}
+    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP, COSTS}
     actions |= {f"/api/v1/accounts/{{id}}/{action}/" for action in ("pause", "verify")}
     actions |= {f"/api/v1/{rest}/" for rest in ("images/{id}/verdict", "environments/diff")}
     actions |= {f"/api/v1/runbooks/{{id}}/{action}/" for action in ("export", "verdict")}

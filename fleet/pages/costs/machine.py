@@ -59,7 +59,7 @@ def machine_costs(request: TeamRequest, instance: Instance) -> Context:
     found = spend(
         team=request.team,
         start=month.first,
-        end=month.end,
+        end=month.next_first,
         by=(By.METER,),
         where=Where(instances=(instance.pk,)),
     )

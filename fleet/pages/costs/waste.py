@@ -67,7 +67,7 @@ def month_of(request: TeamRequest, month: Month) -> Spend:
     kept: Spend | None = getattr(request, KEPT, None)
     if kept is None:
         where = Asked.of(request.GET, month).where
-        kept = spend(team=request.team, start=month.first, end=month.end, by=(By.MACHINE,), where=where)
+        kept = spend(team=request.team, start=month.first, end=month.next_first, by=(By.MACHINE,), where=where)
         setattr(request, KEPT, kept)
     return kept
 

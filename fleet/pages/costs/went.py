@@ -72,7 +72,7 @@ def where_it_went(request: TeamRequest, month: Month) -> Context:
     by_day = spend(
         team=request.team,
         start=month.first,
-        end=month.end,
+        end=month.next_first,
         by=(By.DAY, asked.by),
         where=asked.where,
         label=asked.label,
