@@ -99,7 +99,7 @@ class RateSerializer(serializers.Serializer[Any]):
     into = serializers.CharField()
     day = serializers.DateField()
     rate = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # declared fields leave the class
 
 
 @extend_schema_serializer(examples=[OpenApiExample("by project", SPEND_EXAMPLE)])

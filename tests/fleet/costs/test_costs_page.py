@@ -50,12 +50,12 @@ def spent(acme, machine, diffusion, bob):
     spend_on(acme, date(2026, 10, 30), "999", instance=machine, project=diffusion)
 
 
-def text_of(response) -> str:
+def text_of(response):
     assert response.status_code == 200
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
-def chart_of(response) -> dict:
+def chart_of(response):
     found = re.search(r'<script id="went-data" type="application/json">(.+?)</script>', response.content.decode())
     return json.loads(found[1])
 
