@@ -57,6 +57,7 @@ def text_of(response):
 
 def chart_of(response):
     found = re.search(r'<script id="went-data" type="application/json">(.+?)</script>', response.content.decode())
+    assert found, "no figures for the chart"
     return json.loads(found[1])
 
 
