@@ -24,6 +24,7 @@ app.autodiscover_tasks(
         "fleet.telemetry",
         "fleet.alerts",
         "fleet.alerts.channels",
+        "fleet.costs.attribution",
     ]
 )
 
@@ -75,6 +76,7 @@ app.conf.beat_schedule = {
     "alerts.dispatch_channels": {"task": "alerts.dispatch_channels", "schedule": 5.0, "options": {"expires": 5}},
     "alerts.prune_channels": {"task": "alerts.prune_channels", "schedule": crontab(hour="3", minute="53")},
     "alerts.sync_calendar": {"task": "alerts.sync_calendar", "schedule": 300.0, "options": {"expires": 300}},
+    "costs.attribute": {"task": "costs.attribute", "schedule": 60.0, "options": {"expires": 60}},
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.dispatch_offers": {"task": "inventory.dispatch_offers", "schedule": 30.0, "options": {"expires": 30}},

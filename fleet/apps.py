@@ -12,6 +12,7 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         from fleet.alerts.channels.register import register as register_channels
         from fleet.alerts.register import register_panels as register_alerts
+        from fleet.costs.attribution.register import register as register_attribution
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
         from fleet.teams.register import register_panels as register_teams
@@ -23,3 +24,4 @@ class FleetConfig(AppConfig):
         register_telemetry()
         register_alerts()
         register_channels()
+        register_attribution()

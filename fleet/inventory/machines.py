@@ -16,6 +16,7 @@ from django.utils import timezone
 from fleet.inventory.accounts import MANUAL, difference, manual_account
 from fleet.inventory.models import Hold, HoldKind, Instance, ProviderAccount
 from fleet.inventory.observe import OBSERVED, observe
+from fleet.inventory.signals import announce_described
 from fleet.providers.base import Billing, InstanceState, Tenancy
 from fleet.providers.gpus import canonical
 from fleet.providers.manual import Manual, billing_of
@@ -87,6 +88,7 @@ def add_machine(
     instance.save()
     observe(instance, now=now)
     record(actor=actor, team=team, action="instance.add", target=instance, new=said(instance))
+    announce_described(instance)
     return instance
 
 
@@ -119,6 +121,7 @@ def update_machine(
         observe(locked, now=now, unchanged_until=now)
     changed = difference(before, said(locked))
     record(actor=actor, team=locked.team, action="instance.update", target=locked, **changed)
+    announce_described(locked)
     return locked
 
 

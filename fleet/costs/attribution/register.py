@@ -1,0 +1,21 @@
+"""What attribution listens to and shows on pages that are composed of many."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from fleet.costs.attribution.models import SplitMode
+from fleet.costs.attribution.sync import sync_attribution
+from fleet.inventory.models import Instance
+from fleet.inventory.signals import machine_described
+from fleet.teams.audit_words import VALUES
+
+
+def register() -> None:
+    machine_described.connect(follow, dispatch_uid="costs.attribution")
+    VALUES["split"] = dict(SplitMode.choices)
+
+
+def follow(instance: Instance, **_: object) -> None:
+    """At once, so that the machine's page shows it; the task would get to it within the minute."""
+    sync_attribution(team=instance.team, now=timezone.now(), instances=[instance.pk])
