@@ -25,6 +25,7 @@ app.autodiscover_tasks(
         "fleet.alerts",
         "fleet.alerts.channels",
         "fleet.costs.attribution",
+        "fleet.costs.forecast",
     ]
 )
 
@@ -39,6 +40,7 @@ LONG_TASKS = (
     "alerts.prune",
     "alerts.prune_channels",
     "teams.prune",
+    "costs.keep_forecasts",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -95,6 +97,12 @@ app.conf.beat_schedule = {
     "inventory.prune_observations": {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),
+    },
+    # Days end at another hour in every time zone.
+    "costs.keep_forecasts": {
+        "task": "costs.keep_forecasts",
+        "schedule": crontab(minute="11"),
+        "options": {"expires": 3_000},
     },
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fleet.alerts.channels.models import *  # noqa: F403
 from fleet.alerts.models import *  # noqa: F403
+from fleet.costs.anomalies.models import *  # noqa: F403
 from fleet.costs.attribution.models import *  # noqa: F403
 from fleet.costs.balances.models import *  # noqa: F403
 from fleet.costs.book.models import *  # noqa: F403
 from fleet.costs.budgets.models import *  # noqa: F403
+from fleet.costs.forecast.models import *  # noqa: F403
 from fleet.costs.spend.models import *  # noqa: F403
 from fleet.inventory.environments.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403
