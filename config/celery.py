@@ -26,6 +26,7 @@ app.autodiscover_tasks(
         "fleet.alerts.channels",
         "fleet.costs.attribution",
         "fleet.costs.forecast",
+        "fleet.costs.book",
     ]
 )
 
@@ -104,6 +105,7 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="11"),
         "options": {"expires": 3_000},
     },
+    "costs.build_ledger": {"task": "costs.build_ledger", "schedule": 60.0, "options": {"expires": 60}},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},
 }

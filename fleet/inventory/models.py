@@ -226,7 +226,9 @@ class Observation(models.Model):
     Append-only, kept 25 months. `rule_version` names the mapping of raw words to ours that was in force.
     """
 
-    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="observations")
+    instance = models.ForeignKey(
+        "fleet.Instance", on_delete=models.CASCADE, db_index=False, related_name="observations"
+    )
     seen_at = models.DateTimeField()
     # The last complete listing that still showed the values before: the change lies between the two.
     unchanged_until = models.DateTimeField(null=True)
@@ -234,6 +236,7 @@ class Observation(models.Model):
     raw_state = models.CharField(max_length=80, blank=True)
     state = models.CharField(max_length=16, choices=choices(STATES))
     billing = models.CharField(max_length=16, choices=choices(BILLINGS))
+    market = models.CharField(max_length=16, choices=choices(MARKETS), default=Market.UNKNOWN)
     price_per_hour = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     storage_price_per_hour = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     currency = models.CharField(max_length=3)
@@ -245,6 +248,7 @@ class Observation(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["instance", "seen_at"], name="observation_instance_at"),
+            models.Index(fields=["instance", "id"], name="observation_instance_order"),
             models.Index(fields=["-seen_at"], name="observation_at"),
         ]
 

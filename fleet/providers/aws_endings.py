@@ -54,5 +54,6 @@ SEMANTICS = StopSemantics(
     lost_on_terminate=frozenset({Part.LOCAL_DISK, Part.BOOT_DISK, Part.PUBLIC_ADDRESS}),
     quantum_seconds=1,
     minimum_seconds=60,
+    rate_has_disks=False,
     source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-lifecycle.html",
 )

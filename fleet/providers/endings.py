@@ -61,6 +61,7 @@ class StopSemantics:
     """What a stop and an end mean at this provider: the confirmation before the click and the money afterwards are made from it.
 
     `quantum_seconds`: use is rounded up to it. `settle_seconds`: how long what was accepted may take before a listing shows anything of it.
+    `rate_has_disks`: whether the rate of a running machine has its disks in it; else they are charged beside it, at the storage rate.
     `zero_balance` is an English message id. `source` names where it was read, `confirmed` whether a bill has shown it.
     """
 
@@ -72,6 +73,7 @@ class StopSemantics:
     quantum_seconds: int = 1
     minimum_seconds: int = 0
     settle_seconds: int = 120
+    rate_has_disks: bool = True
     currency: str = "USD"
     zero_balance: str = ""
     source: str = ""

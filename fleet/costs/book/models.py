@@ -10,7 +10,7 @@ from django.db.models import Func, Q, Value
 from fleet.costs.words import EDGE_SOURCES, METERS, PRICE_SOURCES
 from fleet.inventory.words import choices
 
-__all__ = ["LedgerChange", "LedgerInterval", "LedgerMeter", "LedgerProgress"]
+__all__ = ["LedgerBuild", "LedgerChange", "LedgerInterval", "LedgerMeter", "LedgerProgress"]
 
 
 class LedgerMeter(models.Model):
@@ -43,7 +43,7 @@ class LedgerInterval(models.Model):
 
     meter = models.ForeignKey(LedgerMeter, on_delete=models.CASCADE, related_name="intervals")
     period = DateTimeRangeField()
-    # "hour", "gb_month" (of the seconds that the month has), "once" (all of it over the interval), "" (no charge).
+    # "hour", "month" and "gb_month" (of the seconds that the month of UTC has), "once" (all of it over the interval), "" (no charge).
     unit = models.CharField(max_length=10, blank=True)
     unit_price = models.DecimalField(max_digits=20, decimal_places=10, null=True)
     quantity = models.DecimalField(max_digits=20, decimal_places=6, default=1)
@@ -81,9 +81,13 @@ class LedgerInterval(models.Model):
 
 
 class LedgerProgress(models.Model):
-    """How far a machine's observations are in the ledger: all rows up to `observation_id`, and time up to `until`."""
+    """How far a machine's observations are in the ledger: all rows up to `observation_id`, and time up to `until`.
+
+    `first_observation_id`: the row that the ledger began with. Where it is not there any more, what was made from it cannot be made again.
+    """
 
     instance = models.OneToOneField("fleet.Instance", on_delete=models.CASCADE, primary_key=True, related_name="+")
+    first_observation_id = models.BigIntegerField(default=0)
     observation_id = models.BigIntegerField(default=0)
     until = models.DateTimeField(null=True)
 
@@ -92,6 +96,18 @@ class LedgerProgress(models.Model):
 
     def __str__(self) -> str:
         return f"{self.instance_id} until {self.until}"
+
+
+class LedgerBuild(models.Model):
+    """One row: everything seen before `complete_until` is in the ledger, but for what was written later than LATENESS (build.py)."""
+
+    complete_until = models.DateTimeField()
+
+    class Meta:
+        db_table = "ledger_build"
+
+    def __str__(self) -> str:
+        return f"until {self.complete_until}"
 
 
 class LedgerChange(models.Model):

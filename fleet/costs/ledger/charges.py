@@ -82,6 +82,7 @@ def with_minimums(intervals: Iterable[Interval], rules: Rules) -> Iterator[Inter
                 last.price,
                 last.end,
                 last.end + timedelta(seconds=beyond),
+                seen_at=last.seen_at,
                 market=last.market,
                 run=last.run,
             )

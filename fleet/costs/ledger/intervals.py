@@ -1,6 +1,6 @@
 """The ledger: from what was seen of a machine to intervals in which one price held for one meter. Pure.
 
-Intervals are half-open and in UTC. A meter has at most one open one. When something changes between two sightings, it changed at the
+Intervals are half-open, in UTC and of whole seconds. A meter has at most one open one. When something changes between two sightings, it changed at the
 provider's own time where that is known, else in the middle between the two, and half of the distance is kept as what is not known.
 Nobody looking is no change: a machine that ran before and after a silence ran throughout.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ from fleet.costs.ledger.sightings import Sighting
 from fleet.providers.base import Billing
 
 ZERO_WIDTH = timedelta(0)
+EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Meter(StrEnum):
@@ -112,6 +113,8 @@ class MachineLedger:
     open: dict[Meter, Interval] = field(default_factory=dict)
     last: Sighting | None = None
     run: int = 0
+    # Restored from a store that has more closed intervals than `closed`.
+    has_history: bool = False
 
     def see(self, seen: Sighting) -> None:
         if self.last is not None and seen.seen_at < self.last.seen_at:
@@ -126,7 +129,9 @@ class MachineLedger:
 
     @property
     def _since(self) -> datetime:
-        """Before this nothing may change any more: the intervals that hold now began there."""
+        """Before this nothing may change any more: the intervals that hold now began there. What was never known may begin earlier."""
+        if set(self.open) == {Meter.UNKNOWN} and not (self.closed or self.has_history):
+            return EVER
         return max(one.start for one in self.open.values())
 
     def _begin(self, seen: Sighting) -> None:
@@ -143,6 +148,7 @@ class MachineLedger:
         self._turn(meters_of(seen), Edge(began, source=EdgeSource.PROVIDER), seen)
 
     def _turn(self, wanted: Mapping[Meter, Price], edge: Edge, seen: Sighting) -> None:
+        edge = replace(edge, at=edge.at.replace(microsecond=0))
         starts = Meter.COMPUTE in wanted and Meter.COMPUTE not in self.open
         self.run += starts
         for meter, one in list(self.open.items()):
@@ -199,6 +205,8 @@ def meters_of(seen: Sighting) -> dict[Meter, Price]:
 
 
 def disk(meter: Meter, seen: Sighting) -> dict[Meter, Price]:
+    if seen.storage_price_per_hour is not None:
+        return {meter: Price(Unit.HOUR, seen.storage_price_per_hour, Decimal(1), seen.currency)}
     if seen.storage_price_per_month is None or seen.storage_gb is None:
         return {}
     return {meter: Price(Unit.GB_MONTH, seen.storage_price_per_month, seen.storage_gb, seen.currency)}
@@ -211,7 +219,9 @@ def unpriced(seen: Sighting) -> Price:
 def restarted(before: Sighting, seen: Sighting) -> bool:
     """Both times it ran at full price, and in between it was started."""
     both = before.billing is Billing.FULL and seen.billing is Billing.FULL
-    return both and seen.provider_time is not None and before.seen_at < seen.provider_time <= seen.seen_at
+    told = seen.provider_time
+    # A clock that runs ahead of ours has told of this start before.
+    return both and told is not None and told != before.provider_time and before.seen_at < told <= seen.seen_at
 
 
 def edge_between(before: Sighting, seen: Sighting, *, since: datetime) -> Edge:

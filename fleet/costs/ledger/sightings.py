@@ -24,6 +24,8 @@ COLUMNS = (
     "storage_gb",
     "currency",
 )
+# At the end, and may be missing: providers that price disks by the hour and machine.
+HOURLY_STORAGE = "storage_price_per_hour"
 MOST_NAME = 200
 W = TypeVar("W", Billing, Market)
 HIGHEST = Decimal(10) ** 9
@@ -34,7 +36,8 @@ class Sighting:
     """One machine as one listing showed it. None = the provider did not say, which is not free.
 
     `provider_time`: when, by the provider's clock, the present state began. `price_per_hour`: of one of `quantity`. Storage is priced for
-    one GB and month, and charged for `storage_gb`.
+    one GB and month, and charged for `storage_gb`; or all of it an hour, where `storage_price_per_hour` is told. While the machine runs,
+    what is told of storage is charged beside `price_per_hour`.
     """
 
     seen_at: datetime
@@ -48,6 +51,7 @@ class Sighting:
     storage_price_per_month: Decimal | None = None
     storage_gb: Decimal | None = None
     currency: str = "USD"
+    storage_price_per_hour: Decimal | None = None
 
 
 class SightingError(ValueError):
@@ -55,7 +59,7 @@ class SightingError(ValueError):
 
 
 def read_sightings(lines: Iterable[str]) -> list[Sighting]:
-    """Of a CSV with a first line of COLUMNS; more columns are left alone. In the order of time. Raises SightingError."""
+    """Of a CSV with a first line of COLUMNS; HOURLY_STORAGE is read too, more columns are left alone. In the order of time. Raises SightingError."""
     reader = csv.DictReader(lines)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
@@ -72,7 +76,7 @@ def _rows(reader: csv.DictReader[str]) -> Iterator[Sighting]:
 
 
 def sighting_of(row: Mapping[str, str | None]) -> Sighting:
-    cells = {name: (row.get(name) or "").strip() for name in COLUMNS}
+    cells = {name: (row.get(name) or "").strip() for name in (*COLUMNS, HOURLY_STORAGE)}
     seen_at = moment(cells, "seen_at")
     if seen_at is None:
         raise SightingError("seen_at is empty; give a time as 2026-11-30T08:00:00Z")
@@ -90,6 +94,7 @@ def sighting_of(row: Mapping[str, str | None]) -> Sighting:
         storage_price_per_month=number(cells, "storage_price_per_month"),
         storage_gb=number(cells, "storage_gb"),
         currency=currency(cells),
+        storage_price_per_hour=number(cells, HOURLY_STORAGE),
     )
 
 
