@@ -27,6 +27,7 @@ app.autodiscover_tasks(
         "fleet.costs.attribution",
         "fleet.costs.forecast",
         "fleet.costs.book",
+        "fleet.costs.spend",
     ]
 )
 
@@ -40,6 +41,7 @@ LONG_TASKS = (
     "inventory.prune_usage",
     "alerts.prune",
     "alerts.prune_channels",
+    "costs.sum_backlog",
     "teams.prune",
     "costs.keep_forecasts",
 )
@@ -80,6 +82,7 @@ app.conf.beat_schedule = {
     "alerts.prune_channels": {"task": "alerts.prune_channels", "schedule": crontab(hour="3", minute="53")},
     "alerts.sync_calendar": {"task": "alerts.sync_calendar", "schedule": 300.0, "options": {"expires": 300}},
     "costs.attribute": {"task": "costs.attribute", "schedule": 60.0, "options": {"expires": 60}},
+    "costs.sum_days": {"task": "costs.sum_days", "schedule": 300.0, "options": {"expires": 300}},
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},
     "inventory.dispatch_offers": {"task": "inventory.dispatch_offers", "schedule": 30.0, "options": {"expires": 30}},

@@ -149,10 +149,14 @@ class CostMonth(Sums):
 
 
 class CostProgress(models.Model):
-    """Up to when a team's days are summed, and in which time zone: another one means that all are summed again."""
+    """Up to when a team's days are summed, and in which time zone: another one means that all are summed again.
+
+    `rolled_until`: up to where hours of GPUs were rolled up when they were last asked for; NULL: none were.
+    """
 
     team = models.OneToOneField("fleet.Team", on_delete=models.CASCADE, primary_key=True, related_name="+")
     summed_until = models.DateTimeField()
+    rolled_until = models.DateTimeField(null=True)
     time_zone = models.CharField(max_length=64)
 
     class Meta:

@@ -15,9 +15,10 @@ from django.db.models import Min
 from fleet.inventory.models import GPU, Instance
 from fleet.telemetry.partitions import FLEET, ensure_partitions
 from fleet.telemetry.rollups import fleet_statements as statements
-from fleet.telemetry.rollups.columns import FIVE_MINUTES, ROLLUPS, Resolution
+from fleet.telemetry.rollups.columns import FIVE_MINUTES, HOUR, ROLLUPS, Resolution
 from fleet.telemetry.rollups.fleet_models import FleetRollupProgress
 from fleet.telemetry.rollups.models import GpuRollupFiveMinutes, GpuRollupHour, RollupProgress
+from fleet.telemetry.rollups.signals import hours_rolled_again
 
 # So many rows of GPUs in one transaction, at most a day of buckets.
 CHUNK_ROWS = 50_000
@@ -74,6 +75,8 @@ def recount(resolution: Resolution, bucket_ats: Collection[datetime], instance_i
     for since in sorted(bucket_ats):
         if progress and since < progress.rolled_until:
             _count(resolution, since, since + resolution.width, team_ids=teams)
+    if resolution == HOUR and bucket_ats:
+        hours_rolled_again.send(sender=Resolution, since=min(bucket_ats), instance_ids=sorted(instance_ids))
 
 
 def _count(resolution: Resolution, since: datetime, until: datetime, *, team_ids: list[int] | None = None) -> None:
