@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
-from fleet.costs.api import spending
+from fleet.costs.api import observations, spending
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -131,6 +131,7 @@ SINGLE_VIEWS = {
     "answer-times": "api-answer-times",
     "cleanup": "api-cleanup",
     "costs": "api-costs",
+    "costs/observations": "api-cost-observations",
     "metrics": "api-metrics",
     "plan": "api-plan",
     "schema": "api-schema",
@@ -149,6 +150,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("alert-rules/<slug:kind>/preview/", rules.RulePreviewView.as_view(), name="api-alert-rule-preview"),
     path("alert-escalation/", escalation.EscalationView.as_view(), name="api-alert-escalation"),
     path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
+    path("costs/observations.csv", observations.ObservationFileView.as_view(), name="api-cost-observations"),
     path("costs/", spending.SpendingView.as_view(), name="api-costs"),
     path("cleanup/", CleanupView.as_view(), name="api-cleanup"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),

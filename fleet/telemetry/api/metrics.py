@@ -24,7 +24,7 @@ from fleet.telemetry.giving.text import CONTENT_TYPE, pieces
 _GZIP = 31
 
 
-class _AnyAccept(BaseContentNegotiation):
+class AnyAccept(BaseContentNegotiation):
     """The page is text whatever is asked for, its errors are JSON: scrapers name formats that this version of ours may not know."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
@@ -44,7 +44,7 @@ class FleetMetricsView(ApiView):
 
     # The schema describes JSON; this is a page of another kind, described in docs/metrics.md.
     schema = None
-    content_negotiation_class = _AnyAccept
+    content_negotiation_class = AnyAccept
     known_parameters = ("team",)
 
     def get(self, request: Request) -> StreamingHttpResponse:
