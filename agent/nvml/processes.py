@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.host.files import read_number, read_text_or_none
+from agent.host.users import user_of
 from agent.nvml.calls import LASTING, UnavailableError, call
 from agent.ranges import SENTINELS
 
@@ -78,6 +79,9 @@ def _row(pid: int, memory: int | None, host_ids: bool, root: str) -> dict[str, o
         row["memory_bytes"] = memory
     if name:
         row["name"] = name[:_NAME_LENGTH]
+    user = user_of(pid, root) if name else None
+    if user:
+        row["user"] = user[:_NAME_LENGTH]
     return row
 
 

@@ -43,6 +43,7 @@ ACTIONS: Words = {
     "alert.wake": _("Alert woken"),
     "alert_escalation.update": _("Escalation of alerts changed"),
     "alert_rule.update": _("Alert rule changed"),
+    "attribution.again": _("Money of the past attributed again"),
     "attribution_rule.add": _("Rule of attribution made"),
     "attribution_rule.change": _("Rule of attribution changed"),
     "attribution_rule.end": _("Rule of attribution ended"),
@@ -66,6 +67,7 @@ ACTIONS: Words = {
     "instance.declare_gone": _("Machine said to be gone"),
     "instance.register": _("Machine registered"),
     "instance.retire": _("Machine given back"),
+    "instance.split": _("Split of a machine's money changed"),
     "instance.update": _("Machine changed"),
     "invitation.create": _("Invitation made"),
     "invitation.revoke": _("Invitation withdrawn"),
@@ -114,6 +116,8 @@ ACTIONS: Words = {
     "team.update": _("Team changed"),
     "token.create": _("API token made"),
     "token.revoke": _("API token revoked"),
+    "unix_user.map": _("User of the operating system mapped"),
+    "unix_user.unmap": _("User of the operating system no longer mapped"),
     "window.add": _("Maintenance planned"),
     "window.cancel": _("Maintenance called off"),
 }
@@ -148,6 +152,7 @@ FIELDS: Words = {
     "labels": _("labels"),
     "label_key": _("label"),
     "label_value": _("value of the label"),
+    "machines": _("machines"),
     "language": _("language"),
     "last_name": _("last name"),
     "managed": _("registered"),
@@ -219,8 +224,10 @@ TARGETS: Words = {
     "PlannedAction": _("planned act"),
     "Project": _("project"),
     "ProviderAccount": _("provider account"),
+    "Reattribution": _("attribution of the past"),
     "Rule": _("alert rule"),
     "Team": _("team"),
+    "UnixUser": _("user of the operating system"),
     "User": pgettext_lazy("audit", "person"),
 }
 # Words for the values of a field. Packages above this one add theirs where they register.

@@ -283,4 +283,6 @@ def _process(process: Any) -> Iterator[tuple[str, Any]]:
     # A PID of another namespace names nobody here, whatever the agent may have looked up.
     if process.resolved and process.name:
         yield "name", clean(process.name)
+    if process.resolved and process.user:
+        yield "user", clean(process.user)
     yield "resolved", bool(process.resolved)

@@ -64,6 +64,7 @@ class Process(Struct, gc=False):
     pid: Pid | None = None
     memory_bytes: GpuBytes | None = None
     name: Text | None = None
+    user: Text | None = None
     resolved: bool | None = None
 
 

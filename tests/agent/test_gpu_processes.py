@@ -27,6 +27,28 @@ def test_names_are_looked_up_where_process_ids_are_the_hosts(machine: Path) -> N
     assert gpu["process_memory_bytes"] == 1500
 
 
+def test_users_are_named_by_the_machines_own_list(machine: Path) -> None:
+    (machine / "etc").mkdir(exist_ok=True)
+    (machine / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\nada:x:1001:1001::/home/ada:/bin/sh\n")
+    for pid, uid in ((42, 1001), (43, 5000)):
+        (machine / f"proc/{pid}").mkdir()
+        (machine / f"proc/{pid}/comm").write_text("python\n")
+        (machine / f"proc/{pid}/status").write_text(f"Name:\tpython\nUid:\t{uid}\t0\t0\t0\nGid:\t0\t0\t0\t0\n")
+    gpu = one_sample(with_processes((42, 1000), (43, 500)), root=f"{machine}/")["gpus"][0]
+    assert [row["user"] for row in gpu["processes"]] == ["ada", "5000"]
+    (machine / "etc/passwd").write_text("grace:x:5000:5000::/home/grace:/bin/sh\n")
+    gpu = one_sample(with_processes((43, 500)), root=f"{machine}/")["gpus"][0]
+    assert gpu["processes"][0]["user"] == "grace"
+
+
+def test_no_user_is_looked_up_across_process_id_namespaces(machine: Path) -> None:
+    (machine / "proc/42").mkdir()
+    (machine / "proc/42/comm").write_text("innocent\n")
+    (machine / "proc/42/status").write_text("Uid:\t1001\t1001\t1001\t1001\n")
+    gpu = one_sample(with_processes((42, 1000)), root=f"{machine}/", host_ids=False)["gpus"][0]
+    assert "user" not in gpu["processes"][0]
+
+
 def test_no_name_is_looked_up_across_process_id_namespaces(machine: Path) -> None:
     """Inside a container 42 is another process than the one that NVML means."""
     (machine / "proc/42").mkdir()

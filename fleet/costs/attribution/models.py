@@ -104,7 +104,7 @@ class Reattribution(models.Model):
     created_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
     actor_label = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=timezone.now)
-    before = models.JSONField(default=dict)
+    before = models.JSONField(default=list)
     after = models.JSONField(null=True)
 
     class Meta:

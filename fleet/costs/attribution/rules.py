@@ -148,9 +148,9 @@ def check_rule(*, team: Team, said: RuleSaid) -> None:
         )
 
 
-def check_whose(*, team: Team, project: Project | None, owner: User | None) -> None:
-    """Money goes to projects that are not archived, and to people who are members."""
-    if project is not None and (project.team_id != team.pk or project.archived_at):
+def check_whose(*, team: Team, project: Project | None, owner: User | None, past: bool = False) -> None:
+    """Money goes to people who are members, and to projects that are not archived; money of the `past` to archived ones, too."""
+    if project is not None and (project.team_id != team.pk or (project.archived_at and not past)):
         raise ValidationError({"project": _("Choose a project of this team that is not archived.")})
     if owner is not None and not Membership.objects.filter(team=team, user=owner).exists():
         raise ValidationError({"owner": _("Choose a member of this team.")})

@@ -45,7 +45,7 @@ def test_text_is_cut():
 async def test_every_string_of_every_body_is_cleaned(machine, reporter, text):
     gpu = {
         "uuid": "GPU-a",
-        "processes": [{"pid": 7, "name": text, "resolved": True}],
+        "processes": [{"pid": 7, "name": text, "user": text, "resolved": True}],
         "unavailable": {text: text},
         "state": text,
     }
