@@ -16,6 +16,7 @@ from fleet.teams.permissions import one_team
 from fleet.teams.scoping import ApiView
 from fleet.teams.throttles import AnonymousThrottle, SeriesThrottle, TokenThrottle, UserThrottle
 
+
 class _AnyAccept(BaseContentNegotiation):
     """The answer is the file that `format` names, and errors are JSON, whatever the caller accepts."""
 

@@ -57,7 +57,9 @@ MACHINE_DAYS = (
 
 def state_rows(charge: Charge, rates: Rates) -> Iterator[Row]:
     """Amounts of a charge's rows add up to it. Time without a price is on the first one, so that it counts once."""
-    states: list[GpuState | None] = [state for state in AMOUNTS if charge.states[state] or charge.gpu_seconds.get(state)]
+    states: list[GpuState | None] = [
+        state for state in AMOUNTS if charge.states[state] or charge.gpu_seconds.get(state)
+    ]
     unpriced: float | None = charge.unpriced_seconds
     for state in states or [None]:
         amount = charge.states[state] if state else charge.amount
