@@ -69,7 +69,7 @@ def test_the_root_leads_to_every_list(fleet, alice, as_user):
             "cleanup",
             "costs",
             "costs/observations",
-            "costs/export",
+            "costs/forecast",
             "metrics",
             "plan",
             "schema",

@@ -19,6 +19,7 @@ USAGE = "/api/v1/usage/"
 ABOUT_ALERTS = ("/api/v1/answer-times/", "/api/v1/alert-escalation/")
 CLEANUP = "/api/v1/cleanup/"
 COSTS = "/api/v1/costs/"
+FORECAST = "/api/v1/costs/forecast/"
 RULES = tuple(f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/"))
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
@@ -136,6 +137,8 @@ def test_costs_are_what_the_schema_says(schema, fleet, acme, as_token):
     client = as_token(acme)
     for asked in ({}, {"by": "day,machine"}, {"by": "colour"}):
         hold_to_schema(schema, COSTS, client.get(COSTS, asked))
+    for asked in ({}, {"account": "1,2"}, {"meter": "colour"}):
+        hold_to_schema(schema, FORECAST, client.get(FORECAST, asked))
 
 
 def test_rules_are_what_the_schema_says(schema, fleet, acme, as_token):
@@ -150,7 +153,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
     actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/"}
-    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP, COSTS}
+    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP, COSTS, FORECAST}
     actions |= {f"/api/v1/accounts/{{id}}/{action}/" for action in ("pause", "verify")}
     actions |= {f"/api/v1/{rest}/" for rest in ("images/{id}/verdict", "environments/diff")}
     actions |= {f"/api/v1/runbooks/{{id}}/{action}/" for action in ("export", "verdict")}

@@ -16,7 +16,7 @@ from fleet.formats import money_text, number_text
 from fleet.teams.models import Team
 
 LINKS = {
-    PartKind.SPENT: ("costs", "#where"),
+    PartKind.SPENT: ("costs", "#went"),
     PartKind.RUNNING: ("instances", ""),
     PartKind.DISKS: ("instances", "?state=stopped"),
     PartKind.STARTS: ("alerts", ""),

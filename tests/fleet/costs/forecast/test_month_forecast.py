@@ -45,7 +45,7 @@ def test_what_runs_goes_on_to_the_end_of_the_month(acme, train):
     assert parts(found) == {"spent": 100, "running": 720}
     assert found.will_end == 820
     assert [(part.words, part.link) for part in found.parts] == [
-        ("Spent so far", "/t/acme/costs/#where"),
+        ("Spent so far", "/t/acme/costs/#went"),
         ("15.0 days at $2.00/h", "/t/acme/instances/"),
     ]
 
