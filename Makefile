@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 LAUNCHERS := .venv-launchers
+FOCUS := .venv-focus
 BIN := $(VENV)/bin
 
-.PHONY: run test test-providers lint bench venv launchers lock messages password screenshots
+.PHONY: run test test-providers lint bench venv launchers focus lock messages password screenshots
 
 run: $(VENV)/.runtime
 	@exec $(BIN)/python manage.py up
@@ -31,6 +32,9 @@ venv: $(VENV)/.development
 # Real launchers for the tests of printed scripts: some hundred megabytes, and no part of the product.
 launchers: $(LAUNCHERS)/.ready
 
+# The validator of FOCUS files, which needs other versions of much: only the tests of exports run it.
+focus: $(FOCUS)/.ready
+
 $(VENV)/.runtime: requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -46,10 +50,16 @@ $(LAUNCHERS)/.ready: requirements-launchers.txt
 	DS_BUILD_OPS=0 $(LAUNCHERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation deepspeed==0.19.8
 	@touch $@
 
+$(FOCUS)/.ready: requirements-focus.lock
+	test -x $(FOCUS)/bin/python || $(PYTHON) -m venv $(FOCUS)
+	$(FOCUS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-focus.lock
+	@touch $@
+
 # Needs uv; writes no index address into the files.
 lock:
 	uv pip compile pyproject.toml --extra oidc --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.lock
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements.lock -q -o requirements-dev.lock
+	uv pip compile requirements-focus.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements-focus.lock
 
 messages: $(VENV)/.development
 	$(BIN)/python manage.py messages

@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.costs.api import forecasting, observations, spending
+from fleet.costs.exports.api import CostsExportView
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -132,6 +133,7 @@ SINGLE_VIEWS = {
     "cleanup": "api-cleanup",
     "costs": "api-costs",
     "costs/observations": "api-cost-observations",
+    "costs/export": "api-costs-export",
     "costs/forecast": "api-costs-forecast",
     "metrics": "api-metrics",
     "plan": "api-plan",
@@ -153,6 +155,7 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
     path("costs/observations.csv", observations.ObservationFileView.as_view(), name="api-cost-observations"),
     path("costs/", spending.SpendingView.as_view(), name="api-costs"),
+    path("costs/export/", CostsExportView.as_view(), name="api-costs-export"),
     path("costs/forecast/", forecasting.ForecastView.as_view(), name="api-costs-forecast"),
     path("cleanup/", CleanupView.as_view(), name="api-cleanup"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),

@@ -30,7 +30,7 @@ EVERY_ROUTE = [
 
 def test_the_walk_has_found_the_routes():
     actions = sum(len(view.get_extra_actions()) for _, view, _ in router.registry)
-    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 17
+    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 18
     assert set(OPEN) < set(PATTERNS)
 
 
@@ -69,6 +69,7 @@ def test_the_root_leads_to_every_list(fleet, alice, as_user):
             "cleanup",
             "costs",
             "costs/observations",
+            "costs/export",
             "costs/forecast",
             "metrics",
             "plan",
