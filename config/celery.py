@@ -17,6 +17,7 @@ app.autodiscover_tasks(
     [
         "config",
         "fleet.teams",
+        "fleet.costs.bills",
         "fleet.inventory",
         "fleet.inventory.offers",
         "fleet.inventory.operations",
@@ -34,6 +35,7 @@ app.autodiscover_tasks(
 # What may take minutes has a worker of its own: it must not hold up what beat sends every few seconds.
 LONG_QUEUE = "long"
 LONG_TASKS = (
+    "costs.compare_bills",
     "telemetry.sort_closed_days",
     "telemetry.pack_old_days",
     "telemetry.prune_records",
@@ -59,6 +61,8 @@ app.conf.task_routes = {name: {"queue": queue} for queue, names in QUEUES.items(
 
 # A run that is late by its whole interval is worth nothing: `expires` drops it instead of letting a backlog grow.
 app.conf.beat_schedule = {
+    "costs.compare_recent_bills": {"task": "costs.compare_recent_bills", "schedule": crontab(minute="37")},
+    "costs.prune_bill_uploads": {"task": "costs.prune_bill_uploads", "schedule": crontab(hour="3", minute="47")},
     "alerts.evaluate": {"task": "alerts.evaluate", "schedule": 10.0, "options": {"expires": 10}},
     "alerts.prune": {"task": "alerts.prune", "schedule": crontab(hour="3", minute="53")},
     "telemetry.prune_records": {"task": "telemetry.prune_records", "schedule": crontab(hour="3", minute="41")},

@@ -5,6 +5,7 @@ from django.urls import include, path
 from config import api
 from fleet.alerts import urls as alerts
 from fleet.alerts.channels import urls as channels
+from fleet.costs.bills import urls as bills
 from fleet.costs.exports import urls as cost_exports
 from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
@@ -13,6 +14,7 @@ from fleet.telemetry import urls as telemetry
 
 team_urlpatterns = [
     *alerts.team_urlpatterns,
+    *bills.team_urlpatterns,
     *channels.team_urlpatterns,
     *cost_exports.team_urlpatterns,
     *inventory.team_urlpatterns,

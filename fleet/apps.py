@@ -13,6 +13,7 @@ class FleetConfig(AppConfig):
         from fleet.alerts.channels.register import register as register_channels
         from fleet.alerts.register import register_panels as register_alerts
         from fleet.costs.attribution.register import register as register_attribution
+        from fleet.costs.bills.register import register as register_bills
         from fleet.costs.forecast.register import register as register_forecast
         from fleet.costs.spend.register import register as register_spend
         from fleet.inventory.register import register_panels as register_inventory
@@ -29,3 +30,4 @@ class FleetConfig(AppConfig):
         register_attribution()
         register_spend()
         register_forecast()
+        register_bills()

@@ -7,6 +7,7 @@ from fleet.alerts.models import *  # noqa: F403
 from fleet.costs.anomalies.models import *  # noqa: F403
 from fleet.costs.attribution.models import *  # noqa: F403
 from fleet.costs.balances.models import *  # noqa: F403
+from fleet.costs.bills.models import *  # noqa: F403
 from fleet.costs.book.models import *  # noqa: F403
 from fleet.costs.budgets.models import *  # noqa: F403
 from fleet.costs.forecast.models import *  # noqa: F403

@@ -35,12 +35,12 @@ Keys = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """read(adapter, machines, deadline) asks, outside of any transaction; keep(account, machines, told, now) writes."""
+    """read(account, adapter, machines, deadline) asks, outside of any transaction; keep(account, machines, told, now) writes."""
 
     name: str
     capability: Capability
     interval_seconds: int
-    read: Callable[[Provider, Keys, float], list[Any]]
+    read: Callable[[ProviderAccount, Provider, Keys, float], list[Any]]
     keep: Callable[[ProviderAccount, Keys, list[Any], datetime], object]
     # Providers that charge for each answer are asked less often.
     intervals: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +49,9 @@ class Subject:
         return self.intervals.get(kind, self.interval_seconds)
 
 
-def read_usage(adapter: Provider, machines: Keys, deadline: float) -> list[base.ProviderUsage]:
+def read_usage(
+    _account: ProviderAccount, adapter: Provider, machines: Keys, deadline: float
+) -> list[base.ProviderUsage]:
     refs = [Ref(external_id, region) for region, external_id in machines]
     return list(bounded(cast(TellsMetrics, adapter).metrics(refs), MAX_MACHINES, deadline)) if refs else []
 
@@ -59,7 +61,7 @@ def keep_read_usage(_account: ProviderAccount, machines: Keys, told: list[base.P
     return keep_usage([(pk, usage) for pk, usage in pairs if pk is not None], now=now)
 
 
-def read_notices(adapter: Provider, _machines: Keys, deadline: float) -> list[base.Notice]:
+def read_notices(_account: ProviderAccount, adapter: Provider, _machines: Keys, deadline: float) -> list[base.Notice]:
     return list(bounded(cast(TellsNotices, adapter).notices(), MAX_MACHINES, deadline))
 
 
@@ -70,7 +72,8 @@ def keep_read_notices(account: ProviderAccount, _machines: Keys, told: list[base
 USAGE = Subject("usage", Capability.METRICS, 300, read_usage, keep_read_usage, {"aws": 900})
 # Spot capacity goes two minutes after it was announced.
 NOTICES = Subject("notices", Capability.NOTICES, 120, read_notices, keep_read_notices)
-SUBJECTS: Mapping[str, Subject] = {subject.name: subject for subject in (USAGE, NOTICES)}
+# Rooms above add theirs when the app is ready.
+SUBJECTS: dict[str, Subject] = {subject.name: subject for subject in (USAGE, NOTICES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def refresh_reading(*, reading: ProviderReading, now: datetime) -> bool:
     machines = running_machines(account)
     deadline = time.monotonic() + settings.POLL_TIMEOUT_SECONDS
     try:
-        told = subject.read(open_adapter(account), machines, deadline)
+        told = subject.read(account, open_adapter(account), machines, deadline)
     except Exception as error:  # noqa: BLE001 - an adapter with a bug must back off like any other; the bug is logged
         provider_error = as_provider_error(error, account)
         meters.count("provider_readings", provider=account.kind, subject=subject.name, result=provider_error.kind)

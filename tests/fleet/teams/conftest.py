@@ -12,6 +12,8 @@ from fleet.alerts.channels.models import Channel
 from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.bills.models import BillUpload, Reconciliation
+from fleet.costs.spend.models import Adjustment
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
 from fleet.inventory.offers.models import OfferSource, ProviderScore
@@ -79,8 +81,20 @@ def things(acme, alice, bob, project, account, make_instance, by):
         token="rr-1",
         idempotency_key="batch:b1:1",
     )
+    zeros = dict.fromkeys(("counted", "billed", "explained", "left", "matched"), 0)
+    month = Reconciliation.objects.create(
+        account=account, month="2026-11-01", currency="USD", matched_lines=0, made_at=timezone.now(), **zeros
+    )
+    adjustment = Adjustment.objects.create(
+        team=acme, account=account, at=timezone.now(), amount=1, currency="USD", kind="credit", reason="x"
+    )
+    upload = BillUpload.objects.create(team=acme, account=account, file_name="x.csv", content=b"x", created_by=bob)
     image = Image.objects.create(account=account, external_id="img-1", name="img-1")
     return {
+        "costs/bills": month.pk,
+        "costs/bills/ask": account.pk,
+        "costs/bills/import": upload.pk,
+        "costs/adjustments": adjustment.pk,
         "images": image.pk,
         "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,

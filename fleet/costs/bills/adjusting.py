@@ -1,0 +1,180 @@
+"""Corrects what was counted: only by rows beside it, with a reason, each of which can be reversed by another row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from fleet.costs.bills.matching import ZERO, MeterClass, ReasonKind
+from fleet.costs.bills.models import AcceptedLine, Reconciliation, ReconciliationLine
+from fleet.costs.bills.words import CLASSES
+from fleet.costs.book.models import LedgerChange
+from fleet.costs.spend.models import Adjustment
+from fleet.inventory.models import Instance, ProviderAccount
+from fleet.teams.audit import Actor, record
+
+KINDS = ("usage", "credit", "refund", "tax", "purchase", "correction")
+MOST = Decimal(10) ** 9
+STEP = Decimal("1e-10")
+# As long as observations are kept.
+OLDEST = timedelta(days=25 * 31)
+Spot = tuple[int | None, str, str, datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """An adjustment as it is asked for. `at`: in whose day it counts."""
+
+    account: ProviderAccount
+    instance: Instance | None
+    at: datetime
+    amount: Decimal
+    currency: str
+    kind: str
+    reason: str
+
+
+@transaction.atomic
+def create_adjustment(*, actor: Actor, correction: Correction, now: datetime) -> Adjustment:
+    """Raises ValidationError by field."""
+    refuse_wrong(correction, now)
+    made = written(actor, correction, now)
+    record(actor=actor, team=made.team, action="adjustment.create", target=made, new=told(made))
+    return made
+
+
+def refuse_wrong(given: Correction, now: datetime) -> None:
+    if not given.amount or abs(given.amount) > MOST or given.amount != given.amount.quantize(STEP):
+        raise ValidationError(
+            {"amount": _("Give an amount that is not zero, with ten decimals at most; a credit is negative.")}
+        )
+    if given.instance is not None and given.instance.account_id != given.account.pk:
+        raise ValidationError({"instance": _("This machine is of another account.")})
+    if not now - OLDEST <= given.at <= now:
+        raise ValidationError({"at": _("Give a time of the last 25 months.")})
+    if given.kind not in KINDS:
+        raise ValidationError({"kind": _("Give one of %(known)s.") % {"known": ", ".join(KINDS)}})
+    if len(given.currency) != 3 or not (given.currency.isascii() and given.currency.isupper()):
+        raise ValidationError({"currency": _("Give the three letters of a currency, as USD.")})
+    if not given.reason.strip():
+        raise ValidationError({"reason": _("Say why: it stands beside the amount for ever.")})
+
+
+def written(actor: Actor, given: Correction, now: datetime, *, reverses: Adjustment | None = None) -> Adjustment:
+    """Also says to the daily sums that this day is another one now."""
+    made = Adjustment.objects.create(
+        team_id=given.account.team_id,
+        account=given.account,
+        instance=given.instance,
+        at=given.at,
+        amount=given.amount,
+        currency=given.currency,
+        kind=given.kind,
+        reason=given.reason[:300],
+        reverses=reverses,
+        created_by=actor.user,
+        created_at=now,
+    )
+    LedgerChange.objects.create(account=given.account, instance=given.instance, from_at=given.at)
+    return made
+
+
+@transaction.atomic
+def reverse_adjustment(*, actor: Actor, adjustment: Adjustment, reason: str, now: datetime) -> Adjustment:
+    """A row with the same amount the other way round, in the same day. Raises ValidationError where that is done already."""
+    held = (
+        Adjustment.objects.select_for_update(of=("self",)).select_related("account", "instance").get(pk=adjustment.pk)
+    )
+    if held.reverses_id or Adjustment.objects.filter(reverses=held).exists():
+        raise ValidationError(_("It is reversed already, or takes another one back. Make a new one."))
+    words = reason.strip() or _("Reversed: %(reason)s") % {"reason": held.reason}
+    back = Correction(held.account, held.instance, held.at, -held.amount, held.currency, held.kind, words)
+    made = written(actor, back, now, reverses=held)
+    record(actor=actor, team=made.team, action="adjustment.reverse", target=held, new=told(made))
+    return made
+
+
+@transaction.atomic
+def accept_lines(
+    *, actor: Actor, reconciliation: Reconciliation, lines: Iterable[int], now: datetime
+) -> list[Adjustment]:
+    """Counts these lines as billed: what each is still off by, in its own day. Raises ValidationError for lines that were compared anew."""
+    account = ProviderAccount.objects.select_for_update().get(pk=reconciliation.account_id)
+    wanted = set(lines)
+    rows = list(reconciliation.lines.filter(pk__in=wanted).select_related("instance", "reconciliation"))
+    if len(rows) != len(wanted) or not rows:
+        raise ValidationError(_("This month was compared anew meanwhile. Look at it again."))
+    done = accepted_of(account, rows)
+    made = [accepted(actor, account, row, done.get(spot_of(row), ZERO), now) for row in rows]
+    kept = [one for one in made if one is not None]
+    new = {"account": account.name, "month": f"{reconciliation.month:%Y-%m}", "adjustments": len(kept)}
+    record(actor=actor, team=account.team, action="bill.accept", target=account, new=new)
+    return kept
+
+
+def accept_explained(*, actor: Actor, reconciliation: Reconciliation, now: datetime) -> list[Adjustment]:
+    """All lines whose whole difference is explained, and is one to correct."""
+    done = accepted_of(reconciliation.account, list(reconciliation.lines.all()))
+    open_ = [row.pk for row in reconciliation.lines.filter(left=0) if may_accept(row, done.get(spot_of(row), ZERO))]
+    return accept_lines(actor=actor, reconciliation=reconciliation, lines=open_, now=now) if open_ else []
+
+
+def may_accept(row: ReconciliationLine, done: Decimal) -> bool:
+    """What another month's bill has is right where it is: correcting it would count it twice."""
+    return bool(outstanding(row, done)) and all(reason["kind"] != ReasonKind.BORDER for reason in row.reasons)
+
+
+def outstanding(row: ReconciliationLine, done: Decimal) -> Decimal:
+    return (row.billed - row.counted - done).quantize(STEP)
+
+
+def accepted(
+    actor: Actor, account: ProviderAccount, row: ReconciliationLine, done: Decimal, now: datetime
+) -> Adjustment | None:
+    if not may_accept(row, done):
+        return None
+    kind = {MeterClass.CREDIT: "credit", MeterClass.TAX: "tax"}.get(MeterClass(row.meter), "correction")
+    reason = _("Counted as billed: %(what)s") % {"what": f"{CLASSES[MeterClass(row.meter)]} {row.name}".strip()}
+    # The middle lies in the line's own day, whatever the team's zone is.
+    at = min(row.starts_at + (row.ends_at - row.starts_at) / 2, now)
+    off = outstanding(row, done)
+    made = written(actor, Correction(account, row.instance, at, off, row.reconciliation.currency, kind, reason), now)
+    AcceptedLine.objects.create(
+        adjustment=made,
+        account=account,
+        instance=row.instance,
+        name=row.name,
+        meter=row.meter,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+    )
+    return made
+
+
+def accepted_of(account: ProviderAccount, rows: Sequence[ReconciliationLine]) -> dict[Spot, Decimal]:
+    """What is counted as billed already, by line; reversed adjustments are not."""
+    if not rows:
+        return {}
+    first, last = min(row.starts_at for row in rows), max(row.starts_at for row in rows)
+    found: dict[Spot, Decimal] = {}
+    near = AcceptedLine.objects.filter(
+        account=account, starts_at__range=(first, last), adjustment__reversed_by=None
+    ).select_related("adjustment")
+    for one in near:
+        spot = (one.instance_id, one.name, one.meter, one.starts_at, one.ends_at)
+        found[spot] = found.get(spot, ZERO) + one.adjustment.amount
+    return found
+
+
+def spot_of(row: ReconciliationLine) -> Spot:
+    return row.instance_id, row.name, row.meter, row.starts_at, row.ends_at
+
+
+def told(made: Adjustment) -> dict[str, str]:
+    return {"amount": f"{made.amount:f}", "currency": made.currency, "kind": made.kind, "reason": made.reason}
