@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
-from fleet.costs.api import forecasting, observations, spending
+from fleet.costs.api import forecasting, observations, rates, spending
 from fleet.costs.exports.api import CostsExportView
 from fleet.inventory.api import (
     accounts,
@@ -72,6 +72,7 @@ router.register("maintenance-windows", maintenance.WindowViewSet)
 router.register("channels", channels.ChannelViewSet)
 router.register("routes", routes.RouteViewSet)
 router.register("deliveries", channels.DeliveryViewSet)
+router.register("exchange-rates", rates.ExchangeRateViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

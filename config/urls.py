@@ -7,6 +7,7 @@ from fleet.alerts import urls as alerts
 from fleet.alerts.channels import urls as channels
 from fleet.costs.bills import urls as bills
 from fleet.costs.exports import urls as cost_exports
+from fleet.costs.rates import urls as costs_rates
 from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
 from fleet.teams import urls as teams
@@ -17,6 +18,7 @@ team_urlpatterns = [
     *bills.team_urlpatterns,
     *channels.team_urlpatterns,
     *cost_exports.team_urlpatterns,
+    *costs_rates.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *teams.team_urlpatterns,

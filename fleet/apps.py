@@ -15,6 +15,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.attribution.register import register as register_attribution
         from fleet.costs.bills.register import register as register_bills
         from fleet.costs.forecast.register import register as register_forecast
+        from fleet.costs.rates.register import register as register_rates
         from fleet.costs.spend.register import register as register_spend
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
@@ -31,3 +32,4 @@ class FleetConfig(AppConfig):
         register_spend()
         register_forecast()
         register_bills()
+        register_rates()

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import available_timezones
 
+from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from fleet.rest.bodies import Body
 from fleet.rest.filters import FlagFilter, MomentFilter
+from fleet.teams.fields import one_line
 from fleet.teams.models import APIToken, AuditEntry, Project, Role, Team, User
 from fleet.teams.permissions import Access
 from fleet.teams.scoping import ApiView, TeamRows
+from fleet.teams.teams import update_team
+from fleet.teams.writing import WritableRows
 
 TEAM_EXAMPLE = {
     "id": 1,
@@ -21,6 +27,7 @@ TEAM_EXAMPLE = {
     "slug": "acme",
     "role": "operator",
     "currency": "USD",
+    "time_zone": "Europe/Berlin",
     "is_sandbox": False,
     "created_at": "2026-11-01T09:00:00Z",
 }
@@ -32,16 +39,42 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
 
     class Meta:
         model = Team
-        fields = ["id", "name", "slug", "role", "currency", "is_sandbox", "created_at"]
+        fields = ["id", "name", "slug", "role", "currency", "time_zone", "is_sandbox", "created_at"]
 
     @extend_schema_field(serializers.ChoiceField(choices=Role.choices))
     def get_role(self, team: Team) -> str:
         return Access.of_request(self.context["request"]).roles[team.pk].value
 
 
-class TeamViewSet(TeamRows[Team]):
+@extend_schema_serializer(examples=[OpenApiExample("time zone", {"time_zone": "Asia/Shanghai"})])
+class TeamChange(Body[dict[str, Any]]):
+    """What is left out stays as it is."""
+
+    name = serializers.CharField(min_length=2, max_length=80, required=False)
+    currency = serializers.RegexField(
+        r"^[A-Z]{3}$", required=False, help_text="ISO 4217, in capitals. Totals are shown in it."
+    )
+    time_zone = serializers.CharField(
+        max_length=64, required=False, help_text="In which days and months of costs begin; they are summed again."
+    )
+
+    def validate_name(self, name: str) -> str:
+        return one_line(name)
+
+    def validate_time_zone(self, zone: str) -> str:
+        if zone not in available_timezones():
+            raise serializers.ValidationError(
+                _("No time zone has this name. Write it as region/city, for example Europe/Berlin.")
+            )
+        return zone
+
+
+class TeamViewSet(WritableRows[Team]):
     """Teams that the caller is in. A token is in one; people also see the sandbox."""
 
+    http_method_names = ["get", "patch", "head"]
+    write_role = Role.ADMIN
+    bodies = {"partial_update": TeamChange}
     queryset = Team.objects.all()
     serializer_class = TeamSerializer
     team_path = "pk"
@@ -52,6 +85,13 @@ class TeamViewSet(TeamRows[Team]):
     def visible_team_ids(self) -> list[int]:
         slug = None if self.detail else self.request.query_params.get("team")
         return [team.pk for team in Access.of_request(self.request).teams if slug in {None, team.slug}]
+
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Changes its name, its currency or its time zone. Its address stays."""
+        team, asked = self.get_object(), self.body(request)
+        kept = {"name": team.name, "currency": team.currency, "time_zone": team.time_zone}
+        update_team(actor=self.actor(request), team=team, **kept | asked)
+        return self.answer(team)
 
 
 PROJECT_EXAMPLE = {

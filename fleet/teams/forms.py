@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
@@ -18,6 +19,23 @@ class NameForm(forms.Form):
     name = LineField(label=_("Name"), min_length=2, max_length=80)
 
 
+class ZoneField(forms.CharField):
+    """The name of a time zone; the page has the list of them."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            label=_("Time zone"), widget=forms.TextInput({"list": "zones", "autocomplete": "off"}), **kwargs
+        )
+
+    def clean(self, value: Any) -> str:
+        zone: str = super().clean(value)
+        if zone and zone not in available_timezones():
+            raise forms.ValidationError(
+                _("No time zone has this name. Write it as region/city, for example Europe/Berlin.")
+            )
+        return zone
+
+
 class TeamForm(NameForm):
     currency = forms.RegexField(
         r"^[A-Z]{3}$",
@@ -25,6 +43,7 @@ class TeamForm(NameForm):
         help_text=_("three letters, as in USD, EUR or CNY; totals are shown in it"),
         error_messages={"invalid": _("Write the three capital letters of a currency, for example USD.")},
     )
+    time_zone = ZoneField(help_text=_("in which days and months of costs begin; after a change they are summed again"))
 
 
 class RoleForm(forms.Form):
@@ -84,21 +103,8 @@ class ProfileForm(forms.Form):
     language = forms.ChoiceField(
         label=_("Language"), required=False, choices=[("", _("as the browser asks")), *settings.LANGUAGES]
     )
-    time_zone = forms.CharField(
-        label=_("Time zone"),
-        required=False,
-        help_text=_("for example Asia/Shanghai; empty follows the browser"),
-        widget=forms.TextInput({"list": "zones", "autocomplete": "off"}),
-    )
+    time_zone = ZoneField(required=False, help_text=_("for example Asia/Shanghai; empty follows the browser"))
     shows_sandbox = forms.BooleanField(label=_("Show the sandbox fleet"), required=False)
-
-    def clean_time_zone(self) -> str:
-        zone: str = self.cleaned_data["time_zone"]
-        if zone and zone not in available_timezones():
-            raise forms.ValidationError(
-                _("No time zone has this name. Write it as region/city, for example Europe/Berlin.")
-            )
-        return zone
 
 
 class PasswordForm(forms.Form):

@@ -29,15 +29,15 @@ def create_team(*, actor: Actor, name: str) -> Team:
 
 
 @transaction.atomic
-def update_team(*, actor: Actor, team: Team, name: str, currency: str) -> None:
-    """Renames a team or changes its currency. Its address stays: links to it must keep working."""
-    new = {"name": name, "currency": currency}
+def update_team(*, actor: Actor, team: Team, name: str, currency: str, time_zone: str) -> None:
+    """Renames a team, changes its currency or where its days begin. Its address stays: links to it must keep working."""
+    new = {"name": name, "currency": currency, "time_zone": time_zone}
     old = {key: getattr(team, key) for key in new}
     changed = {key: value for key, value in new.items() if value != old[key]}
     if not changed:
         return
     Team.objects.filter(pk=team.pk).update(**changed)
-    team.name, team.currency = name, currency
+    team.name, team.currency, team.time_zone = name, currency, time_zone
     record(
         actor=actor, team=team, action="team.update", target=team, old={key: old[key] for key in changed}, new=changed
     )

@@ -13,6 +13,7 @@ from django.utils import timezone
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -161,6 +162,9 @@ def fleet(acme, alice, bob, project, account, make_instance):
         gpu_memory_mib=81_559, price_per_hour="31.92", currency="USD", priced_on=NOW.date(), seen_at=NOW,
     )  # fmt: skip
     ProviderScore.objects.create(team=acme, provider="lambda", value=4, by=bob)
+    ExchangeRate.objects.create(
+        team=acme, currency="CNY", into="USD", day=NOW.date(), rate="0.1389", created_by=alice, created_at=NOW
+    )
     SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
     channel = Channel.objects.create(team=acme, kind="webhook", name="hook", secret=b"sealed")
     route = Route.objects.create(channel=channel, severities=["urgent"])

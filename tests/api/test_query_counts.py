@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -66,6 +67,9 @@ def more(fleet, acme, alice, make_instance):
             SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)
             prices = OfferSource.objects.create(team=other, kind="import", name="Prices")
             Offer.objects.create(source=prices, key="x", provider="lambda", currency="USD", seen_at=NOW)
+            ExchangeRate.objects.create(
+                team=other, currency="CNY", into="USD", day=NOW.date(), rate=1, created_by=alice
+            )
             ProviderScore.objects.create(team=other, provider="lambda", value=4, by=alice)
             SshKey.objects.create(team=other, public_key=PUBLIC_KEY, private_key=b"sealed")
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)

@@ -152,8 +152,8 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions = {f"/api/v1/scrape-targets/{{id}}/{action}/" for action in ("read", "confirm-host-key")}
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
-    actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/"}
     single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP, COSTS, FORECAST}
+    actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/", "/api/v1/exchange-rates/import/"}
     actions |= {f"/api/v1/accounts/{{id}}/{action}/" for action in ("pause", "verify")}
     actions |= {f"/api/v1/{rest}/" for rest in ("images/{id}/verdict", "environments/diff")}
     actions |= {f"/api/v1/runbooks/{{id}}/{action}/" for action in ("export", "verdict")}

@@ -186,7 +186,12 @@ class ExchangeRate(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.currency} {self.rate} {self.into} on {self.day}"
+        return f"1 {self.currency} = {self.digits} {self.into}, {self.day}"
+
+    @property
+    def digits(self) -> str:
+        """Without the zeros that the column fills up with."""
+        return f"{self.rate.normalize():f}"
 
 
 class Adjustment(models.Model):

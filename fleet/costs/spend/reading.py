@@ -37,11 +37,11 @@ class Question:
     def names_machines(self) -> bool:
         return By.MACHINE in self.by or bool(self.where.instances)
 
-    def whole_months(self) -> list[date]:
-        """First days of the months that lie in the span with all of their days."""
+    def months(self) -> list[date]:
+        """First days of the months that begin in the span; of the last one, days may lie beyond `end`."""
         first = self.start if self.start.day == 1 else next_month(self.start)
         found = []
-        while next_month(first) <= self.end:
+        while first < self.end:
             found.append(first)
             first = next_month(first)
         return found
@@ -69,12 +69,18 @@ _DAYS = "SELECT {columns}, day, instance_id FROM cost_day WHERE {span}"
 _MONTHS = "SELECT {columns}, month AS day, instance_id FROM cost_month WHERE {span}"
 _IN_SPAN = "team_id = %(team_id)s AND day >= %(start)s AND day < %(end)s"
 # Whole months, but those of a currency whose rate changes within: these are read by the day, as are the days before and after.
-_WHOLE = "team_id = %(team_id)s AND month = ANY(%(months)s) AND (currency, month) NOT IN (SELECT * FROM split)"
-_EDGES = "team_id = %(team_id)s AND (day >= %(start)s AND day < %(head)s OR day >= %(tail)s AND day < %(end)s)"
-_SPLIT = "team_id = %(team_id)s AND day >= %(head)s AND day < %(tail)s AND (currency, date_trunc('month', day)::date) IN (SELECT * FROM split)"
+# The last month is whole also if nothing of it lies beyond the span: of the present month nothing is to come.
+_WHOLE = "team_id = %(team_id)s AND month >= %(head)s AND month < (SELECT tail FROM ending) AND (currency, month) NOT IN (SELECT * FROM split)"
+_EDGES = """team_id = %(team_id)s
+    AND (day >= %(start)s AND day < %(head)s OR day >= greatest((SELECT tail FROM ending), %(start)s) AND day < %(end)s)"""
+_SPLIT = """team_id = %(team_id)s AND day >= %(head)s AND day < (SELECT tail FROM ending)
+    AND (currency, date_trunc('month', day)::date) IN (SELECT * FROM split)"""
 _READ = """
 WITH split AS MATERIALIZED (
     SELECT * FROM unnest(%(split_currencies)s::text[], %(split_months)s::date[]) AS one (currency, month)
+), ending AS MATERIALIZED (
+    SELECT CASE WHEN EXISTS (SELECT FROM cost_day WHERE team_id = %(team_id)s AND day >= %(end)s AND day < %(past_last)s)
+        THEN %(last)s::date ELSE %(past_last)s::date END AS tail
 ), line AS ({source})
 SELECT {keys}, line.currency, min(rate.number), max(rate.number), {charged}, {converted}, {gpu_seconds}, sum(line.unpriced_seconds)
 FROM line JOIN cost_group AS "group" ON "group".id = line.group_id
@@ -161,7 +167,7 @@ def _source(question: Question) -> sql.Composed:
     )
     if not question.names_machines:
         parts = [(_GROUP_DAYS, _IN_SPAN)]
-    elif By.DAY in question.by or not question.whole_months():
+    elif By.DAY in question.by or not question.months():
         parts = [(_DAYS, _IN_SPAN)]
     else:
         parts = [(_MONTHS, _WHOLE), (_DAYS, _EDGES), (_DAYS, _SPLIT)]
@@ -178,12 +184,12 @@ def _rate_parameters(rates: Sequence[Stretch]) -> dict[str, Any]:
 
 
 def _month_parameters(question: Question, rates: Sequence[Stretch]) -> dict[str, Any]:
-    months = question.whole_months()
+    months = question.months() or [question.end]
     split = sorted(split_months(rates) & {(one.currency, month) for one in rates for month in months})
     return {
-        "months": months,
-        "head": months[0] if months else question.end,
-        "tail": next_month(months[-1]) if months else question.end,
+        "head": months[0],
+        "last": months[-1],
+        "past_last": next_month(months[-1]),
         "split_currencies": [currency for currency, _month in split],
         "split_months": [month for _currency, month in split],
     }

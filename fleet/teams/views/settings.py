@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zoneinfo import available_timezones
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -17,7 +19,8 @@ from fleet.teams.teams import update_team
 
 @require_safe
 def team_settings(request: TeamRequest) -> HttpResponse:
-    return draw(request, TeamForm(initial={"name": request.team.name, "currency": request.team.currency}))
+    team = request.team
+    return draw(request, TeamForm(initial={"name": team.name, "currency": team.currency, "time_zone": team.time_zone}))
 
 
 @require_POST
@@ -32,4 +35,5 @@ def save_team(request: TeamRequest) -> HttpResponse:
 
 
 def draw(request: TeamRequest, form: TeamForm, status: int = 200) -> HttpResponse:
-    return render(request, "settings/team.html", {"nav": "settings", "tab": "team", "form": form}, status=status)
+    context = {"nav": "settings", "tab": "team", "form": form, "zones": sorted(available_timezones())}
+    return render(request, "settings/team.html", context, status=status)

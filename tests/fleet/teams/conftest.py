@@ -13,7 +13,7 @@ from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.costs.bills.models import BillUpload, Reconciliation
-from fleet.costs.spend.models import Adjustment
+from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
 from fleet.inventory.offers.models import OfferSource, ProviderScore
@@ -107,6 +107,9 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "settings/routes": Hears.objects.create(channel=channel).pk,
         "alerts": quiet.pk,
         "alerts/maintenance": window.pk,
+        "costs/rates": ExchangeRate.objects.create(
+            team=acme, currency="CNY", into="USD", day=timezone.now().date(), rate=1
+        ).pk,
         "settings/sources": source.pk,
         "settings/sources/machines": row.pk,
         "exporters": exporter.pk,

@@ -140,3 +140,11 @@ class TestFilters:
 
     def test_other_teams_see_nothing(self, rival, winter):
         assert spend(team=rival, start=JANUARY, end=MARCH, by=[By.MACHINE]).rows == {}
+
+
+class TestTheMonthThatIsNotOver:
+    def test_it_is_read_as_a_whole_unless_something_of_it_lies_beyond(self, acme, winter, django_assert_num_queries):
+        """Days until the second of March are there: a span that ends with the third has all of March, one that ends with the second has not."""
+        for end in (date(2026, 3, 3), date(2026, 3, 2), date(2026, 3, 20)):
+            found = spend(team=acme, start=date(2026, 2, 20), end=end, by=[By.MACHINE])
+            assert found.all == spend(team=acme, start=date(2026, 2, 20), end=end, by=[By.DAY, By.MACHINE]).all
