@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.costs.api import forecasting, observations, rates, spending
+from fleet.costs.budgets import api as budgets
 from fleet.costs.exports.api import CostsExportView
 from fleet.inventory.api import (
     accounts,
@@ -56,6 +57,7 @@ router.register("holds", records.HoldViewSet)
 router.register("operations", operations.OperationViewSet)
 router.register("launch-blocks", plans.LaunchBlockViewSet)
 router.register("planned-actions", plans.PlannedActionViewSet)
+router.register("budgets", budgets.BudgetViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)
 router.register("provider-scores", offer_lists.ProviderScoreViewSet)

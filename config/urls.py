@@ -6,6 +6,7 @@ from config import api
 from fleet.alerts import urls as alerts
 from fleet.alerts.channels import urls as channels
 from fleet.costs.bills import urls as bills
+from fleet.costs.budgets import urls as budgets
 from fleet.costs.exports import urls as cost_exports
 from fleet.costs.rates import urls as costs_rates
 from fleet.inventory import urls as inventory
@@ -19,6 +20,7 @@ team_urlpatterns = [
     *channels.team_urlpatterns,
     *cost_exports.team_urlpatterns,
     *costs_rates.team_urlpatterns,
+    *budgets.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *teams.team_urlpatterns,

@@ -14,6 +14,7 @@ class FleetConfig(AppConfig):
         from fleet.alerts.register import register_panels as register_alerts
         from fleet.costs.attribution.register import register as register_attribution
         from fleet.costs.bills.register import register as register_bills
+        from fleet.costs.budgets.register import register as register_budgets
         from fleet.costs.forecast.register import register as register_forecast
         from fleet.costs.rates.register import register as register_rates
         from fleet.costs.spend.register import register as register_spend
@@ -28,6 +29,7 @@ class FleetConfig(AppConfig):
         register_telemetry()
         register_alerts()
         register_channels()
+        register_budgets()
         register_attribution()
         register_spend()
         register_forecast()

@@ -39,6 +39,7 @@ CLOSED_WORDS: Mapping[str, str | Promise] = {
     "off": gettext_lazy("the machine was switched off"),
     "gone": gettext_lazy("the machine was given back"),
     "person": gettext_lazy("somebody put it away"),
+    "removed": gettext_lazy("what it was about was removed"),
     "channel_off": gettext_lazy("the channel was removed or switched off"),
 }
 # Why a snoozed or quiet alert came back (values["why"] of a "woke" event).
@@ -63,6 +64,19 @@ OWN_PARTS: Mapping[str, str | Promise] = {
 }
 
 
+# Of the rooms above: by what a subject begins with, which of the values names it.
+_named: dict[str, str] = {}
+
+
+def register_words(kind: str, words: Callable[[Values], str], *, named: str = "") -> None:
+    """For the rooms above: what signals of `kind` say, also those of a family ("budget:80"). `named`: the value that subjects "kind:…" are called by."""
+    if kind in _words:
+        raise ValueError(f"The words of {kind!r} are registered already")
+    _words[kind] = words
+    if named:
+        _named[kind] = named
+
+
 def subject_name(alert: Alert) -> str:
     """The machine, else the account, what a launch would have been called, the channel, else the team."""
     if alert.instance is not None:
@@ -73,6 +87,8 @@ def subject_name(alert: Alert) -> str:
         return str(alert.evidence.get("values", {}).get("machine", ""))
     if alert.subject.startswith("channel:"):
         return str(alert.evidence.get("values", {}).get("channel", ""))
+    if (named := _named.get(alert.subject.partition(":")[0])) is not None:
+        return str(alert.evidence.get("values", {}).get(named, ""))
     return str(_("The fleet")) if alert.cause == "network.outage" else ""
 
 
@@ -119,7 +135,7 @@ def closed_words(alert: Alert) -> str:
 
 def values_words(kind: str, values: Values) -> str:
     """One line about a signal. One whose values are of another release says its rule's name."""
-    words = _WORDS.get(kind)
+    words = _words.get(kind.partition(":")[0])
     try:
         text = words(values) if words else ""
     except (KeyError, TypeError, ValueError, InvalidOperation):
@@ -261,7 +277,7 @@ def _own(values: Values) -> str:
     return str(OWN_PARTS.get(part, part))
 
 
-_WORDS: Mapping[str, Callable[[Values], str]] = {
+_words: dict[str, Callable[[Values], str]] = {
     "agent_silent": _silent,
     "channel.broken": lambda values: failure_text(str(values["code"])),
     "driver_hung": _driver,

@@ -13,6 +13,7 @@ from django.utils import timezone
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -111,6 +112,18 @@ def fleet(acme, alice, bob, project, account, make_instance):
         requested_by=bob, requested_label="bob", state="verifying", accepted_at=NOW, sent_at=NOW, seen_at=NOW,
     )  # fmt: skip
     OperationEvent.objects.create(operation=operation, at=NOW, kind="accepted", state="accepted")
+    budget = Budget.objects.create(team=acme, name="Vision", amount=5000, currency="USD", project=project, hard=True)
+    Crossing.objects.create(
+        budget=budget,
+        period_from=NOW.date(),
+        revision=1,
+        basis="actual",
+        percent=80,
+        at=NOW,
+        amount=5000,
+        currency="USD",
+        spent=4012,
+    )
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.budgets.models import Budget
 from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -59,6 +60,7 @@ def more(fleet, acme, alice, make_instance):
             Delivery.objects.create(channel=channel)
             Route.objects.create(channel=channel)
             Operation.objects.create(team=other, account=cloud, instance=machine, kind="stop", token=f"more-{number}")
+            Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
             PlannedAction.objects.create(team=other, instance=machine, verb="stop", due_at=NOW, source="budget:1")

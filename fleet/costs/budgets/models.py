@@ -49,6 +49,9 @@ class Budget(models.Model):
     created_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
     changed_at = models.DateTimeField(default=timezone.now)
+    # Where it was heading when it was last judged (measuring.Outlook), so that pages need not reckon it anew.
+    judged_at = models.DateTimeField(null=True)
+    outlook = models.JSONField(default=dict)
     removed_at = models.DateTimeField(null=True)
 
     class Meta:

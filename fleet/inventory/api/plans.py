@@ -18,6 +18,7 @@ from fleet.inventory.plans.actions import cancel_action, ended_words
 from fleet.inventory.plans.blocks import lift_block
 from fleet.inventory.plans.gate import covers_words
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction, PlannedActionState
+from fleet.inventory.plans.reasons import reason_text
 from fleet.rest.bodies import Body
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter
 from fleet.rest.problems import NamedProblem
@@ -66,9 +67,15 @@ class LaunchBlockSerializer(serializers.ModelSerializer[LaunchBlock]):
     covers = serializers.SerializerMethodField(help_text="In the language asked for.")
     source = serializers.CharField(help_text="Who wrote it, as in `budget:7`.")  # type: ignore[assignment]  # declared fields leave the class
 
+    reason = serializers.SerializerMethodField(help_text="In the language asked for.")
+
     class Meta:
         model = LaunchBlock
         fields = list(BLOCK_EXAMPLE)
+
+    @extend_schema_field({"type": "string"})
+    def get_reason(self, block: LaunchBlock) -> str:
+        return reason_text(block)
 
     @extend_schema_field({"type": "string"})
     def get_covers(self, block: LaunchBlock) -> str:
@@ -84,9 +91,15 @@ class PlannedActionSerializer(serializers.ModelSerializer[PlannedAction]):
     )
     ended_reason = serializers.SerializerMethodField(help_text="Why it was called off; empty while it stands.")
 
+    reason = serializers.SerializerMethodField(help_text="In the language asked for.")
+
     class Meta:
         model = PlannedAction
         fields = list(ACTION_EXAMPLE)
+
+    @extend_schema_field({"type": "string"})
+    def get_reason(self, action: PlannedAction) -> str:
+        return reason_text(action)
 
     @extend_schema_field({"type": "string"})
     def get_ended_reason(self, action: PlannedAction) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext_lazy as _
@@ -31,6 +33,7 @@ def plan_action(
     source: str,
     reason: str,
     now: datetime,
+    values: Mapping[str, Any] | None = None,
 ) -> PlannedAction:
     """The action of `source` that stands for this machine; it is written where there is none."""
     standing = PlannedAction.objects.filter(instance=instance, source=source, state=PlannedActionState.PLANNED)
@@ -43,6 +46,7 @@ def plan_action(
         due_at=due_at,
         source=source,
         reason=reason[:300],
+        values=dict(values or {}),
         created_at=now,
     )
     try:

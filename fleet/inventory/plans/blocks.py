@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -22,13 +24,21 @@ def block_launches(
     account: ProviderAccount | None = None,
     project: Project | None = None,
     owner: User | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> LaunchBlock:
     """The block of `source` that is in force; it is written where there is none. Two that write it at once get the same."""
     known = LaunchBlock.objects.filter(team=team, source=source, lifted_at=None)
     if (found := known.first()) is not None:
         return found
     block = LaunchBlock(
-        team=team, account=account, project=project, owner=owner, source=source, reason=reason[:300], created_at=now
+        team=team,
+        account=account,
+        project=project,
+        owner=owner,
+        source=source,
+        reason=reason[:300],
+        values=dict(values or {}),
+        created_at=now,
     )
     try:
         with transaction.atomic():

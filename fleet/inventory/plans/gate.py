@@ -11,6 +11,7 @@ from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation, OperationKind
 from fleet.inventory.operations.refusals import LaunchBlocked, NotAdmin
 from fleet.inventory.plans.models import LaunchBlock
+from fleet.inventory.plans.reasons import reason_text
 from fleet.teams.audit import Actor
 from fleet.teams.models import Membership, Role
 
@@ -73,7 +74,7 @@ def blocked_words(block: LaunchBlock) -> str:
     """What is blocked, why, and what to do about it."""
     return _("%(what)s may not be launched or started: %(reason)s. %(remedy)s") % {
         "what": covers_words(block),
-        "reason": block.reason,
+        "reason": reason_text(block),
         "remedy": remedy_words(),
     }
 
@@ -111,9 +112,9 @@ def covers(block: LaunchBlock, machine: Instance) -> bool:
     return all(wanted is None or wanted == its for wanted, its in pairs)
 
 
-def blocks_for_page(team_id: int, *, account_ids: Iterable[int] | None = None) -> list[tuple[LaunchBlock, str]]:
-    """With their words, before anybody fills in a form; `account_ids`: only what can matter for those."""
+def blocks_for_page(team_id: int, *, account_ids: Iterable[int] | None = None) -> list[tuple[LaunchBlock, str, str]]:
+    """With what they cover and why, before anybody fills in a form; `account_ids`: only what can matter for those."""
     rows = blocks_in_force(team_id)
     if account_ids is not None:
         rows = rows.filter(Q(account=None) | Q(account__in=account_ids))
-    return [(block, covers_words(block)) for block in rows]
+    return [(block, covers_words(block), reason_text(block)) for block in rows]

@@ -21,6 +21,8 @@ class LaunchBlock(models.Model):
     owner = models.ForeignKey("fleet.User", on_delete=models.CASCADE, null=True, related_name="+")
     source = models.CharField(max_length=60)
     reason = models.CharField(max_length=300)
+    # What the words of its source are made of in the reader's language (reasons.py), JSON-ready.
+    values = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
     lifted_at = models.DateTimeField(null=True)
     # Why a person lifted it, "" where what it was written for is over.
@@ -64,6 +66,8 @@ class PlannedAction(models.Model):
     due_at = models.DateTimeField()
     source = models.CharField(max_length=60)
     reason = models.CharField(max_length=300)
+    # What the words of its source are made of in the reader's language (reasons.py), JSON-ready.
+    values = models.JSONField(default=dict)
     state = models.CharField(max_length=12, choices=PlannedActionState, default=PlannedActionState.PLANNED)
     notified_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)

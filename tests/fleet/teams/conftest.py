@@ -13,11 +13,13 @@ from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.costs.bills.models import BillUpload, Reconciliation
+from fleet.costs.budgets.models import Budget
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
 from fleet.inventory.offers.models import OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation, OperationKind
+from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.teams.audit import Actor
 from fleet.teams.invitations import create_invitation
 from fleet.teams.models import Role, Scope
@@ -90,11 +92,17 @@ def things(acme, alice, bob, project, account, make_instance, by):
     )
     upload = BillUpload.objects.create(team=acme, account=account, file_name="x.csv", content=b"x", created_by=bob)
     image = Image.objects.create(account=account, external_id="img-1", name="img-1")
+    budget = Budget.objects.create(team=acme, name="Vision", amount=100, currency="USD")
+    block = LaunchBlock.objects.create(team=acme, source="budget:1", reason="spent")
+    plan = PlannedAction.objects.create(team=acme, instance=instance, verb="stop", due_at=tomorrow, source="budget:1")
     return {
         "costs/bills": month.pk,
         "costs/bills/ask": account.pk,
         "costs/bills/import": upload.pk,
         "costs/adjustments": adjustment.pk,
+        "costs/budgets": budget.pk,
+        "costs/blocks": block.pk,
+        "costs/planned": plan.pk,
         "images": image.pk,
         "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,

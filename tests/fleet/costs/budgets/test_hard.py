@@ -1,0 +1,244 @@
+"""What a hard budget does once it is spent: it keeps launches back and plans stops; and what undoes it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from fleet.alerts.channels.models import Channel, Delivery, Route
+from fleet.alerts.models import Alert
+from fleet.costs.budgets.judging import judge_one
+from fleet.costs.budgets.manage import BudgetWords, remove_budget, update_budget
+from fleet.costs.budgets.telling import note_deliveries
+from fleet.inventory.models import Instance
+from fleet.inventory.operations.models import Operation
+from fleet.inventory.plans.actions import cancel_action
+from fleet.inventory.plans.blocks import lift_block
+from fleet.inventory.plans.gate import blocks_for_page
+from fleet.inventory.plans.models import LaunchBlock, PlannedAction
+from fleet.providers.base import InstanceState
+from tests.fleet.costs.budgets.conftest import NOON
+from tests.fleet.inventory.operations.liar import Liar
+
+HARD: dict[str, Any] = {"hard": True, "stops": True, "notice_hours": 24}
+
+
+@pytest.fixture(autouse=True)
+def able(monkeypatch, account):
+    """The account's provider can stop machines."""
+    from fleet.providers import registry
+
+    known = {**registry.adapters(), Liar.kind: Liar}
+    for module in ("inventory.adapters", "providers.registry"):
+        monkeypatch.setattr(f"fleet.{module}.adapters", lambda: known)
+    account.kind, account.monitor_only = Liar.kind, False
+    account.save()
+
+
+@pytest.fixture
+def machine(make_instance, bob, project):
+    return make_instance(owner=bob, project=project)
+
+
+@pytest.fixture
+def closed(budget, spent, judge, machine, project):
+    """The budget of the project is spent."""
+    vision = budget(project=project, **HARD)
+    spent(1000, project=project)
+    judge(vision)
+    return vision
+
+
+def in_force():
+    return LaunchBlock.objects.filter(lifted_at=None)
+
+
+def planned():
+    return PlannedAction.objects.filter(state="planned")
+
+
+def test_it_blocks_launches_of_its_scope_and_says_why(closed, project, acme):
+    block = in_force().get()
+    assert (block.project, block.account, block.owner, block.source) == (project, None, None, closed.source)
+    ((_block, covers, why),) = blocks_for_page(acme.pk)
+    assert (covers, why) == (
+        "Machines of the project Vision",
+        "the budget Vision of $1,000.00 for November 2026 is spent",
+    )
+
+
+def test_a_soft_one_blocks_nothing(budget, spent, judge, machine):
+    soft = budget()
+    spent(5000)
+    judge(soft)
+    assert not LaunchBlock.objects.exists()
+    assert not PlannedAction.objects.exists()
+
+
+def test_it_closes_when_all_is_spent_even_if_nobody_asked_to_be_told(budget, spent, judge):
+    one = budget(actual_thresholds=(50,), hard=True)
+    assert one.actual_thresholds == [50, 100]
+
+
+class TestPlans:
+    def test_each_running_machine_of_it_after_the_notice(self, closed, machine):
+        action = planned().get()
+        assert (action.instance, action.verb, action.due_at) == (machine, "stop", NOON + timedelta(hours=24))
+
+    def test_none_for_what_is_off_or_somebody_elses_or_nobody_registered(self, budget, spent, judge, make_instance, project, account):  # fmt: skip
+        make_instance(name="off", project=project, state=InstanceState.STOPPED, billing="storage")
+        make_instance(name="other")
+        make_instance(name="wild", project=project, managed=False)
+        make_instance(name="gone", project=project, gone_at=NOON)
+        vision = budget(project=project, **HARD)
+        spent(1000, project=project)
+        judge(vision)
+        assert not PlannedAction.objects.exists()
+
+    def test_none_where_the_account_may_only_be_looked_at(self, budget, spent, judge, machine, account, project):
+        type(account).objects.update(monitor_only=True)
+        vision = budget(project=project, **HARD)
+        spent(1000, project=project)
+        judge(vision)
+        assert not PlannedAction.objects.exists()
+
+    def test_without_stops_nothing_is_planned(self, budget, spent, judge, machine):
+        spent(1000)
+        judge(budget(hard=True))
+        assert in_force().count() == 1
+        assert not PlannedAction.objects.exists()
+
+    def test_a_machine_that_comes_later_is_planned_too_but_not_one_that_an_admin_wanted(self, closed, judge, make_instance, project, alice, account, acme):  # fmt: skip
+        late, wanted = make_instance(name="late", project=project), make_instance(name="wanted", project=project)
+        Operation.objects.create(
+            team=acme, account=account, instance=wanted, kind="launch", token="t", override_reason="paid for",
+            requested_at=NOON + timedelta(hours=1),
+        )  # fmt: skip
+        judge(closed, 2)
+        assert {action.instance.name for action in planned()} == {"train-01", late.name}
+
+    def test_what_went_off_meanwhile_needs_no_stop(self, closed, judge, machine):
+        Instance.objects.update(state=InstanceState.STOPPED)
+        judge(closed, 1)
+        assert not planned().exists()
+        assert PlannedAction.objects.get().ended_reason == "gone"
+
+
+class TestOwnersAreTold:
+    @pytest.fixture
+    def channel(self, acme, bob):
+        own = Channel.objects.create(team=acme, owner=bob, kind="webhook", name="bob's")
+        Route.objects.create(channel=own, only_mine=True)
+        return own
+
+    def test_on_their_own_channel_and_the_notice_counts_from_then(self, channel, closed):
+        delivery = Delivery.objects.get(alert__cause="machine.planned_act")
+        assert delivery.channel == channel
+        assert note_deliveries() == 0
+        Delivery.objects.update(state="sent", sent_at=NOON + timedelta(hours=3))
+        assert note_deliveries() == 1
+        action = planned().get()
+        assert (action.notified_at, action.due_at) == (NOON + timedelta(hours=3), NOON + timedelta(hours=27))
+
+    def test_a_message_to_others_does_not_tell_an_owner_with_a_channel(self, channel, closed, acme):
+        team_channel = Channel.objects.create(team=acme, kind="webhook", name="ops")
+        alert = Alert.objects.get(cause="machine.planned_act")
+        Delivery.objects.create(channel=team_channel, alert=alert, state="sent", sent_at=NOON)
+        assert note_deliveries() == 0
+
+    def test_an_owner_without_one_reads_the_teams(self, closed, acme):
+        team_channel = Channel.objects.create(team=acme, kind="webhook", name="ops")
+        alert = Alert.objects.get(cause="machine.planned_act")
+        Delivery.objects.create(channel=team_channel, alert=alert, state="sent", sent_at=NOON)
+        assert note_deliveries() == 1
+
+
+class TestUndone:
+    def assert_open(self):
+        assert not in_force().exists()
+        assert not planned().exists()
+        assert not Alert.objects.filter(closed_at=None, cause="machine.planned_act").exists()
+
+    def test_by_raising_it(self, closed, by_alice, project):
+        words = BudgetWords(amount=Decimal(5000), currency="USD", project=project, forecast_thresholds=(), **HARD)
+        update_budget(actor=by_alice, budget=closed, words=words, now=NOON)
+        self.assert_open()
+        assert PlannedAction.objects.get().ended_reason == "lifted"
+
+    def test_by_its_period_being_over(self, closed, judge):
+        judge(closed, 24 * 20)
+        self.assert_open()
+
+    def test_by_removing_it(self, closed, by_alice):
+        remove_budget(actor=by_alice, budget=closed, now=NOON)
+        self.assert_open()
+
+    def test_by_a_refund_well_below(self, closed, judge, spent, project):
+        spent(-40, project=project)
+        judge(closed, 1)
+        assert in_force().exists()
+        spent(-20, project=project)
+        judge(closed, 2)
+        self.assert_open()
+        spent(60, project=project)
+        judge(closed, 3)
+        assert in_force().count() == planned().count() == 1
+
+
+class TestWhatPeopleTakeBack:
+    def test_a_stop_that_was_called_off_is_not_planned_again(self, closed, judge, by_alice):
+        cancel_action(actor=by_alice, action=planned().get(), reason="paid for", now=NOON)
+        judge(closed, 1)
+        assert not planned().exists()
+
+    def test_a_block_that_was_lifted_stays_so_in_this_period(self, closed, judge, by_alice, spent, project):
+        lift_block(actor=by_alice, block=in_force().get(), reason="paid for", now=NOON)
+        judge(closed, 1)
+        assert not in_force().exists()
+
+
+class TestAgain:
+    def test_a_judge_that_died_half_way_left_nothing_and_is_followed(self, budget, spent, judge, machine, project, monkeypatch):  # fmt: skip
+        from fleet.costs.budgets import judging
+
+        vision = budget(project=project, **HARD)
+        spent(1000, project=project)
+        with monkeypatch.context() as patch:
+            patch.setattr(judging, "close", lambda *_args, **_more: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                judge(vision)
+        assert not vision.crossings.exists()
+        assert not Alert.objects.exists()
+        judge(vision)
+        assert (vision.crossings.count(), in_force().count(), planned().count()) == (3, 1, 1)
+
+    def test_judging_again_writes_nothing_more(self, closed, judge):
+        for hours in (1, 2):
+            judge(closed, hours)
+        assert (LaunchBlock.objects.count(), PlannedAction.objects.count()) == (1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_judges_at_once_reach_write_and_plan_once(budget, spent, machine, project):
+    vision = budget(project=project, **HARD)
+    spent(1000, project=project)
+    barrier = Barrier(4)
+
+    def one(_number):
+        try:
+            barrier.wait(timeout=20)
+            return len(judge_one(budget_id=vision.pk, now=NOON).fired)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        fired = sorted(pool.map(one, range(4)))
+    assert fired == [0, 0, 0, 3]
+    assert (vision.crossings.count(), in_force().count(), planned().count()) == (3, 1, 1)
+    assert Alert.objects.filter(cause="budget.reached").count() == 1
