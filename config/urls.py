@@ -5,6 +5,7 @@ from django.urls import include, path
 from config import api
 from fleet.alerts import urls as alerts
 from fleet.alerts.channels import urls as channels
+from fleet.costs.attribution import urls as attribution
 from fleet.costs.bills import urls as bills
 from fleet.costs.budgets import urls as budgets
 from fleet.costs.exports import urls as cost_exports
@@ -17,6 +18,7 @@ from fleet.telemetry import urls as telemetry
 team_urlpatterns = [
     *alerts.team_urlpatterns,
     *bills.team_urlpatterns,
+    *attribution.team_urlpatterns,
     *channels.team_urlpatterns,
     *cost_exports.team_urlpatterns,
     *costs_rates.team_urlpatterns,

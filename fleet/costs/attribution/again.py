@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from fleet.costs.attribution.models import (
     ShareHour,
     SplitMode,
 )
-from fleet.costs.attribution.money import cost_by_whose
+from fleet.costs.attribution.money import Estimate, Whose, cost_by_whose, estimate
 from fleet.costs.attribution.reading import Standing, machines_of
 from fleet.costs.attribution.rules import check_whose
 from fleet.costs.attribution.sync import BATCH, lock_attribution, note_changes
@@ -32,6 +32,35 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import Project, Team, User
 
 MOST_MACHINES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a re-attribution would do: to which machines, and with which money."""
+
+    instances: list[int]
+    target: Whose
+    estimate: Estimate
+
+
+def plan_again(
+    *,
+    team: Team,
+    start: datetime,
+    until: datetime,
+    project: Project | None,
+    owner: User | None,
+    reason: str,
+    now: datetime,
+    instances: Collection[int] = (),
+    rule: AttributionRule | None = None,
+) -> Plan:
+    """Asks what `reattribute` with the same would do, and writes nothing. Raises ValidationError as it does."""
+    check_again(team=team, start=start, until=until, project=project, owner=owner, reason=reason, now=now)
+    found = chosen(team=team, instances=instances, rule=rule, now=now)
+    touched = sorted({span.instance_id for span in spans_within(found, start, until)})
+    target = (project.pk if project else None, owner.pk if owner else None)
+    return Plan(touched, target, estimate(team=team, instances=touched, start=start, until=until, now=now))
 
 
 @transaction.atomic
@@ -56,8 +85,6 @@ def reattribute(
     check_again(team=team, start=start, until=until, project=project, owner=owner, reason=reason, now=now)
     found = chosen(team=team, instances=instances, rule=rule, now=now)
     spans = spans_within(found, start, until)
-    if not spans:
-        raise ValidationError({"until": _("None of these machines was there then: choose other hours.")})
     touched = sorted({span.instance_id for span in spans})
     entry = Reattribution.objects.create(
         team=team,
@@ -125,8 +152,12 @@ def matched(team: Team, rule: AttributionRule, *, now: datetime) -> list[int]:
 
 
 def spans_within(instances: Collection[int], start: datetime, until: datetime) -> list[AttributionSpan]:
+    """Raises ValidationError where there is none."""
     window = DateTimeTZRange(start, until)
-    return list(AttributionSpan.objects.filter(instance__in=instances, period__overlap=window).order_by("pk"))
+    spans = list(AttributionSpan.objects.filter(instance__in=instances, period__overlap=window).order_by("pk"))
+    if not spans:
+        raise ValidationError({"until": _("None of these machines was there then: choose other hours.")})
+    return spans
 
 
 def rewrite(spans: Sequence[AttributionSpan], entry: Reattribution) -> None:

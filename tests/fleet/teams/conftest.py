@@ -12,6 +12,7 @@ from fleet.alerts.channels.models import Channel
 from fleet.alerts.channels.models import Route as Hears
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.attribution.models import AttributionRule, UnixUser
 from fleet.costs.bills.models import BillUpload, Reconciliation
 from fleet.costs.budgets.models import Budget
 from fleet.costs.spend.models import Adjustment, ExchangeRate
@@ -103,6 +104,8 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/budgets": budget.pk,
         "costs/blocks": block.pk,
         "costs/planned": plan.pk,
+        "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
+        "costs/rules/users": UnixUser.objects.create(team=acme, name="ada", owner=bob).pk,
         "images": image.pk,
         "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,

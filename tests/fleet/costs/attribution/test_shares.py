@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fleet.costs.attribution.shares import Held, held_shares, measured_shares, rounded
@@ -69,6 +69,7 @@ holds = st.builds(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(holds, max_size=8))
 def test_shares_of_holds_are_parts_of_the_hour(found):
     parts = held_shares(found, START, END)
@@ -80,6 +81,7 @@ def test_shares_of_holds_are_parts_of_the_hour(found):
     assert abs(sum(stored.values(), Decimal(0)) - Decimal(float(sum(parts.values())))) < Decimal("0.00000002")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1e6), max_size=8), st.floats(0, 1e6))
 def test_shares_of_use_are_parts_of_the_hour(seconds, looked_at):
     stored = rounded(measured_shares(seconds, looked_at))

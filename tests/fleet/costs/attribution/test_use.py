@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fleet.costs.attribution.use import users_of
@@ -25,6 +25,7 @@ def test_users_of_one_gpu(processes, expected):
     assert users_of(processes) == expected
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.fixed_dictionaries(
