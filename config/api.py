@@ -20,6 +20,7 @@ from fleet.alerts.api import alerts, answering, channels, escalation, routes, ru
 from fleet.alerts.api import windows as maintenance
 from fleet.costs.api import forecasting, observations, rates, spending
 from fleet.costs.budgets import api as budgets
+from fleet.costs.charges import api as charges
 from fleet.costs.exports.api import CostsExportView
 from fleet.inventory.api import (
     accounts,
@@ -75,6 +76,7 @@ router.register("channels", channels.ChannelViewSet)
 router.register("routes", routes.RouteViewSet)
 router.register("deliveries", channels.DeliveryViewSet)
 router.register("exchange-rates", rates.ExchangeRateViewSet)
+router.register("charges", charges.ChargeViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

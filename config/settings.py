@@ -340,6 +340,7 @@ SPECTACULAR_SETTINGS = {
         "OperationState": "fleet.inventory.operations.models.OperationState",
         "Role": "fleet.teams.models.Role",
         "Scope": "fleet.teams.models.Scope",
+        "ChargeKind": "fleet.costs.charges.models.KIND_CHOICES",
         "AlertState": "fleet.alerts.api.alerts.STATES",
         "AlertSeverity": "fleet.alerts.models.Severity",
         "AlertEventKind": "fleet.alerts.models.AlertEventKind",

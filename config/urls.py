@@ -8,6 +8,7 @@ from fleet.alerts.channels import urls as channels
 from fleet.costs.attribution import urls as attribution
 from fleet.costs.bills import urls as bills
 from fleet.costs.budgets import urls as budgets
+from fleet.costs.charges import urls as charges
 from fleet.costs.exports import urls as cost_exports
 from fleet.costs.rates import urls as costs_rates
 from fleet.inventory import urls as inventory
@@ -23,6 +24,7 @@ team_urlpatterns = [
     *cost_exports.team_urlpatterns,
     *costs_rates.team_urlpatterns,
     *budgets.team_urlpatterns,
+    *charges.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *teams.team_urlpatterns,

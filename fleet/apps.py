@@ -15,6 +15,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.attribution.register import register as register_attribution
         from fleet.costs.bills.register import register as register_bills
         from fleet.costs.budgets.register import register as register_budgets
+        from fleet.costs.charges.register import register as register_charges
         from fleet.costs.forecast.register import register as register_forecast
         from fleet.costs.rates.register import register as register_rates
         from fleet.costs.spend.register import register as register_spend
@@ -35,3 +36,4 @@ class FleetConfig(AppConfig):
         register_forecast()
         register_bills()
         register_rates()
+        register_charges()

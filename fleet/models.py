@@ -10,6 +10,7 @@ from fleet.costs.balances.models import *  # noqa: F403
 from fleet.costs.bills.models import *  # noqa: F403
 from fleet.costs.book.models import *  # noqa: F403
 from fleet.costs.budgets.models import *  # noqa: F403
+from fleet.costs.charges.models import *  # noqa: F403
 from fleet.costs.forecast.models import *  # noqa: F403
 from fleet.costs.spend.models import *  # noqa: F403
 from fleet.inventory.environments.models import *  # noqa: F403

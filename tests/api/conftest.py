@@ -14,6 +14,7 @@ from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.costs.budgets.models import Budget, Crossing
+from fleet.costs.charges.models import TypedCharge
 from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -178,6 +179,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
     ExchangeRate.objects.create(
         team=acme, currency="CNY", into="USD", day=NOW.date(), rate="0.1389", created_by=alice, created_at=NOW
     )
+    TypedCharge.objects.create(
+        team=acme, account=cloud, instance=instance, kind="address", name="ip-1", unit="hour", price="0.005", currency="USD", starts_at=NOW,
+        created_by=bob,
+    )  # fmt: skip
     SshKey.objects.create(team=acme, public_key=PUBLIC_KEY, private_key=b"sealed")
     channel = Channel.objects.create(team=acme, kind="webhook", name="hook", secret=b"sealed")
     route = Route.objects.create(channel=channel, severities=["urgent"])

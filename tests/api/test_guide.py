@@ -31,6 +31,7 @@ def numbers_that_the_guide_does_not_use(db):
     """Tests that ran before may have counted up to one of them."""
     with connection.cursor() as cursor:
         for table in (
+            "fleet_provideraccount",
             "fleet_image",
             "fleet_environment",
             "fleet_instance",
@@ -59,7 +60,7 @@ def seventeen(acme, account, make_instance, fleet, counted):
     host.instance = machine
     host.save(force_insert=True)
     Agent.objects.filter(instance=old).update(instance=machine)
-    cloud = ProviderAccount.objects.create(team=acme, kind="sandbox", name="Lab", monitor_only=False)
+    cloud = ProviderAccount.objects.create(id=3, team=acme, kind="sandbox", name="Lab", monitor_only=False)
     make_instance(id=21, name="lab-21", account=cloud, external_id="lab-21", price_per_hour="2.5")
     ScrapeTarget.objects.create(id=9, instance=machine, url="http://203.0.114.9:9100/metrics")
     about = {"team": acme, "instance": machine, "cause": "gpu.lost", "subject": "instance:17", "severity": "urgent"}

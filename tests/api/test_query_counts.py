@@ -12,6 +12,7 @@ from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
 from fleet.costs.budgets.models import Budget
+from fleet.costs.charges.models import TypedCharge
 from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -64,6 +65,10 @@ def more(fleet, acme, alice, make_instance):
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
             PlannedAction.objects.create(team=other, instance=machine, verb="stop", due_at=NOW, source="budget:1")
+            priced = {"kind": "address", "name": "ip", "unit": "hour", "price": 1, "currency": "USD"}
+            TypedCharge.objects.create(
+                team=other, account=cloud, instance=machine, starts_at=NOW, created_by=alice, **priced
+            )
             MaintenanceWindow.objects.create(team=other, starts_at=NOW, ends_at=NOW + timedelta(hours=1))
             source = PrometheusSource.objects.create(team=other, name="Own", url="https://prometheus.example")
             SourceMachine.objects.create(source=source, label="more", instance=machine, last_at=NOW)

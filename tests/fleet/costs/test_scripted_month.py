@@ -17,11 +17,13 @@ import pytest
 from django.core.management import call_command
 
 from fleet.costs.book.build import build_ledger, rebuild_ledger
+from fleet.costs.charges.charges import NewCharge, add_charge
 from fleet.costs.spend.check import verify_sums
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.costs.spend.roll import sum_costs
 from fleet.costs.spend.spend import By, Where, spend
 from fleet.inventory.models import Instance, Observation, ProviderAccount
+from fleet.teams.audit import Actor
 
 FIRST, PAST_LAST = date(2026, 10, 1), date(2026, 11, 1)
 # Half of it summed on the way, and the rest after it was over, as it comes in life.
@@ -94,11 +96,14 @@ BILL = {
     ("quiet-01", "compute"): ("USD", "15.60"),
     # Last listed at 09:58, left out at 10:02: 10 h x 17.50.
     ("cn-01", "compute"): ("CNY", "175.00"),
+    # Typed: 500 GB x 0.07 = 35.00 a month of UTC, since 1 September. The last two of September's 720 hours, 0.0972, and 743 of October's
+    # 744, 34.9530.
+    (None, "network_volume"): ("USD", "35.05"),
     # Refunded by the provider on the 20th.
     (None, "adjustment"): ("USD", "-12.34"),
 }
-# 1747.50 + 6.30 + 0.39 + 3.00 + 9.00 + 160.80 + 15.60 - 12.34 = 1930.25, and 175.00 CNY x 0.14 = 24.50.
-TOTAL = Decimal("1954.75")
+# 1747.50 + 6.30 + 0.39 + 3.00 + 9.00 + 160.80 + 15.60 + 35.05 - 12.34 = 1965.30, and 175.00 CNY x 0.14 = 24.50.
+TOTAL = Decimal("1989.80")
 
 # By hand as well, for months of UTC: up to 31 October 23:00, 228 h x 2.00 + 515 h x 2.50; 28 September 00:00 to the end of it, 72 h x 2.00.
 TRAIN_BY_MONTH = {"2026-09": "144.00", "2026-10": "1743.50"}
@@ -154,6 +159,17 @@ def month(acme):
         for name, kind in ACCOUNTS.items()
     }
     ExchangeRate.objects.create(team=acme, currency="CNY", into="USD", day=date(2026, 9, 1), rate=Decimal("0.14"))
+    volume = NewCharge(
+        kind="network_volume",
+        name="vol-data",
+        unit="gb_month",
+        price=Decimal("0.07"),
+        quantity=Decimal(500),
+        currency="USD",
+        starts_at=datetime(2026, 9, 1, tzinfo=UTC),
+    )
+    actor = Actor.system("test")
+    add_charge(actor=actor, team=acme, account=accounts["runpod"], typed=volume, now=datetime(2026, 9, 1, tzinfo=UTC))
     summed = False
     for one in listings():
         row = Observation.objects.create(instance=machines[one.machine], **one.values)
@@ -189,7 +205,8 @@ def test_every_line_of_the_bill_is_right_to_the_cent(month):
 def test_the_total_is_right_to_the_cent(month):
     found = spend(team=month, start=FIRST, end=PAST_LAST)
     assert (found.currency, cents(found.all.total)) == ("USD", TOTAL)
-    assert found.all.amounts == {"USD": Decimal("1930.25"), "CNY": Decimal(175)}
+    amounts = {currency: cents(amount) for currency, amount in found.all.amounts.items()}
+    assert amounts == {"USD": Decimal("1965.30"), "CNY": Decimal("175.00")}
     assert [(rate.currency, rate.rate) for rate in found.rates] == [("CNY", Decimal("0.14"))]
 
 

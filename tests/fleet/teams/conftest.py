@@ -15,6 +15,7 @@ from fleet.alerts.models import MaintenanceWindow
 from fleet.costs.attribution.models import AttributionRule, UnixUser
 from fleet.costs.bills.models import BillUpload, Reconciliation
 from fleet.costs.budgets.models import Budget
+from fleet.costs.charges.models import TypedCharge
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
@@ -96,6 +97,16 @@ def things(acme, alice, bob, project, account, make_instance, by):
     budget = Budget.objects.create(team=acme, name="Vision", amount=100, currency="USD")
     block = LaunchBlock.objects.create(team=acme, source="budget:1", reason="spent")
     plan = PlannedAction.objects.create(team=acme, instance=instance, verb="stop", due_at=tomorrow, source="budget:1")
+    charge = TypedCharge.objects.create(
+        team=acme,
+        account=account,
+        kind="address",
+        name="ip",
+        unit="hour",
+        price=1,
+        currency="USD",
+        starts_at=timezone.now(),
+    )
     return {
         "costs/bills": month.pk,
         "costs/bills/ask": account.pk,
@@ -106,6 +117,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/planned": plan.pk,
         "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
         "costs/rules/users": UnixUser.objects.create(team=acme, name="ada", owner=bob).pk,
+        "costs/charges": charge.pk,
         "images": image.pk,
         "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,
