@@ -1,0 +1,241 @@
+"""The course of one idle stop: from the first quiet window to a stop that the provider shows. Pure: facts in, the next state and what to do out.
+
+    watching ──idle──► warned ──accepted by a channel──► grace ──deadline──► prestop ──hook over, still idle──► stopping ──► verifying ──► stopped
+       ▲                  │ nobody reached: no stop        │                    │                                 │ │            │
+       └──────────────────┴─ use, hold, snooze, veto ──────┴────────────────────┘                                 │ └──refused───┴──► failed, again later
+                                                                                                                   └ from here on only the provider decides
+
+Two facts let it go on, and without either it goes back: a verdict of idle that is newer than the last step, and nobody's word against it. A
+stop is ordered after it was written down that it will be (`stopping`), so that after a crash it is looked for, never ordered blindly again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    WATCHING = "watching"
+    WARNED = "warned"
+    GRACE = "grace"
+    PRESTOP = "prestop"
+    STOPPING = "stopping"
+    VERIFYING = "verifying"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+# Whatever is seen in these goes back to watching when use or somebody's word is.
+STOPPABLE = frozenset({Stage.WARNED, Stage.GRACE, Stage.PRESTOP})
+
+
+class Act(StrEnum):
+    """What whoever carries the course does after the new state is written down."""
+
+    WARN = "warn"
+    TELL_CANCELLED = "tell_cancelled"
+    RUN_HOOK = "run_hook"
+    ORDER = "order"
+    READ = "read"
+    TELL_FAILED = "tell_failed"
+    TELL_STOPPED = "tell_stopped"
+
+
+class Hook(StrEnum):
+    """What became of the machine's own pre-stop action."""
+
+    NONE = "none"
+    RUNNING = "running"
+    DONE = "done"
+    # It said no, or did not end in time: nobody knows what was saved.
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Of the policy. `grace`: from the accepted warning to the stop. `undelivered_after`: how long a warning may wait for a channel."""
+
+    grace: timedelta = timedelta(minutes=30)
+    undelivered_after: timedelta = timedelta(minutes=15)
+    hook_timeout: timedelta = timedelta(minutes=10)
+    # A failed hook keeps the machine, unless the policy says that its data may be lost.
+    stop_without_hook: bool = False
+    # How old evidence may be when a stop is ordered on it.
+    fresh: timedelta = timedelta(minutes=2)
+    retry_after: timedelta = timedelta(minutes=10)
+    tell_every: timedelta = timedelta(hours=1)
+    # After somebody said no, the machine is left alone for so long.
+    rest_after_word: timedelta = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is so at `now`. `idle`: the newest verdict, None = unknown; `judged_at`: of when it is.
+
+    `held`: somebody's word or a policy keeps the machine. `snoozed_until`: asked for later. `delivered`: a channel accepted the warning of
+    this course. `off_and_unbilled`: what the provider was last read to say of it, None = not read since the order. `refused`: the order was
+    answered with no.
+    """
+
+    now: datetime
+    idle: bool | None
+    judged_at: datetime | None
+    held: bool = False
+    snoozed_until: datetime | None = None
+    delivered: bool = False
+    hook: Hook = Hook.NONE
+    off_and_unbilled: bool | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """`since`: of the present stage. `deadline`: when it stops unless something comes between. `orders`: how often a stop was ordered."""
+
+    stage: Stage = Stage.WATCHING
+    since: datetime | None = None
+    deadline: datetime | None = None
+    delivered_at: datetime | None = None
+    ordered_at: datetime | None = None
+    orders: int = 0
+    told_at: datetime | None = None
+    # Not before this a new course begins.
+    rests_until: datetime | None = None
+    why: str = ""
+
+
+Step = tuple[Course, tuple[Act, ...]]
+
+
+def advance(course: Course, facts: Facts, terms: Terms) -> Step:
+    """One step. The same facts again change nothing more, so that a step that was carried out twice by mistake does no harm."""
+    if course.stage in STOPPABLE and (word := against(facts)):
+        return _back(course, facts, terms, word)
+    return _STEPS[course.stage](course, facts, terms)
+
+
+def against(facts: Facts) -> str:
+    """What speaks against a stop, "" for nothing. Unknown is against it."""
+    if facts.held:
+        return "held"
+    if facts.snoozed_until is not None and facts.snoozed_until > facts.now:
+        return "snoozed"
+    if facts.idle is None:
+        return "unknown"
+    return "" if facts.idle else "active"
+
+
+def _back(course: Course, facts: Facts, terms: Terms, why: str) -> Step:
+    rests = facts.snoozed_until if why == "snoozed" else None
+    if why in {"held", "hook_failed"}:
+        rests = facts.now + terms.rest_after_word
+    told = (Act.TELL_CANCELLED,) if course.delivered_at else ()
+    return Course(since=facts.now, rests_until=rests, why=why), told
+
+
+def _watch(course: Course, facts: Facts, _terms: Terms) -> Step:
+    resting = course.rests_until is not None and course.rests_until > facts.now
+    if resting or against(facts):
+        return course, ()
+    return Course(Stage.WARNED, since=facts.now), (Act.WARN,)
+
+
+def _warn(course: Course, facts: Facts, terms: Terms) -> Step:
+    assert course.since is not None
+    if facts.delivered:
+        return (
+            replace(
+                course,
+                stage=Stage.GRACE,
+                since=facts.now,
+                delivered_at=facts.now,
+                deadline=facts.now + terms.grace,
+            ),
+            (),
+        )
+    if facts.now - course.since >= terms.undelivered_after:
+        rests = facts.now + terms.rest_after_word
+        return Course(since=facts.now, rests_until=rests, why="undelivered"), ()
+    return course, ()
+
+
+def _grace(course: Course, facts: Facts, _terms: Terms) -> Step:
+    assert course.deadline is not None
+    if facts.now < course.deadline:
+        return course, ()
+    return replace(course, stage=Stage.PRESTOP, since=facts.now), (Act.RUN_HOOK,)
+
+
+def _prestop(course: Course, facts: Facts, terms: Terms) -> Step:
+    assert course.since is not None
+    late = facts.now - course.since >= terms.hook_timeout
+    if facts.hook is Hook.RUNNING and not late:
+        return course, ()
+    unsaved = facts.hook is Hook.FAILED or (facts.hook is Hook.RUNNING and late)
+    if unsaved and not terms.stop_without_hook:
+        return _back(course, facts, terms, "hook_failed")
+    # The verdict that lets it be ordered was made after the hook, and just now.
+    if facts.judged_at is None or facts.judged_at < course.since or facts.now - facts.judged_at > terms.fresh:
+        return course, ()
+    return (
+        replace(course, stage=Stage.STOPPING, since=facts.now, ordered_at=facts.now, orders=course.orders + 1),
+        (Act.ORDER,),
+    )
+
+
+def _stopping(course: Course, facts: Facts, terms: Terms) -> Step:
+    """The order may have been lost with the one who carried it: the provider is asked, not ordered again."""
+    if facts.refused:
+        return _failed(course, facts, terms)
+    return replace(course, stage=Stage.VERIFYING, since=facts.now), (Act.READ,)
+
+
+def _verify(course: Course, facts: Facts, terms: Terms) -> Step:
+    assert course.since is not None
+    if facts.off_and_unbilled:
+        return replace(course, stage=Stage.STOPPED, since=facts.now), (Act.TELL_STOPPED,)
+    if facts.refused or facts.now - course.since >= terms.retry_after:
+        return _failed(course, facts, terms)
+    return course, (Act.READ,)
+
+
+def _failed(course: Course, facts: Facts, terms: Terms) -> Step:
+    """Told at once and every hour after; ordered again only on new evidence that it is idle and nobody's word against it."""
+    if course.stage is not Stage.FAILED:
+        return replace(course, stage=Stage.FAILED, since=facts.now, told_at=facts.now), (Act.TELL_FAILED,)
+    if facts.off_and_unbilled:
+        return replace(course, stage=Stage.STOPPED, since=facts.now), (Act.TELL_STOPPED,)
+    word = against(facts)
+    if word in {"held", "active", "snoozed"}:
+        # It runs on and is in use again: that is no failed stop any more.
+        return _back(course, facts, terms, word)
+    if not word and _may_try_again(course, facts, terms):
+        again = replace(course, stage=Stage.STOPPING, since=facts.now, ordered_at=facts.now, orders=course.orders + 1)
+        return again, (Act.ORDER,)
+    if course.told_at is None or facts.now - course.told_at >= terms.tell_every:
+        return replace(course, told_at=facts.now), (Act.TELL_FAILED, Act.READ)
+    return course, (Act.READ,)
+
+
+def _may_try_again(course: Course, facts: Facts, terms: Terms) -> bool:
+    assert course.since is not None
+    judged = facts.judged_at is not None and facts.judged_at > course.since
+    return judged and facts.now - course.since >= terms.retry_after
+
+
+def _ended(course: Course, _facts: Facts, _terms: Terms) -> Step:
+    return course, ()
+
+
+_STEPS = {
+    Stage.WATCHING: _watch,
+    Stage.WARNED: _warn,
+    Stage.GRACE: _grace,
+    Stage.PRESTOP: _prestop,
+    Stage.STOPPING: _stopping,
+    Stage.VERIFYING: _verify,
+    Stage.STOPPED: _ended,
+    Stage.FAILED: _failed,
+}
