@@ -176,8 +176,7 @@ def _prestop(course: Course, facts: Facts, terms: Terms) -> Step:
     unsaved = facts.hook is Hook.FAILED or (facts.hook is Hook.RUNNING and late)
     if unsaved and not terms.stop_without_hook:
         return _back(course, facts, terms, "hook_failed")
-    # The verdict that lets it be ordered was made after the hook, and just now.
-    if facts.judged_at is None or facts.judged_at < course.since or facts.now - facts.judged_at > terms.fresh:
+    if not _is_judged_anew(course, facts, terms):
         return course, ()
     return (
         replace(course, stage=Stage.STOPPING, since=facts.now, ordered_at=facts.now, orders=course.orders + 1),
@@ -221,8 +220,15 @@ def _failed(course: Course, facts: Facts, terms: Terms) -> Step:
 
 def _may_try_again(course: Course, facts: Facts, terms: Terms) -> bool:
     assert course.since is not None
-    judged = facts.judged_at is not None and facts.judged_at > course.since
-    return judged and facts.now - course.since >= terms.retry_after
+    return _is_judged_anew(course, facts, terms) and facts.now - course.since >= terms.retry_after
+
+
+def _is_judged_anew(course: Course, facts: Facts, terms: Terms) -> bool:
+    """The verdict that lets a stop be ordered was made in this stage, and just now."""
+    assert course.since is not None
+    if facts.judged_at is None or facts.judged_at < course.since:
+        return False
+    return facts.now - facts.judged_at <= terms.fresh
 
 
 def _ended(course: Course, _facts: Facts, _terms: Terms) -> Step:

@@ -146,6 +146,7 @@ def test_over_random_worlds_with_crashes_and_clocks_that_move(world, bold):
             assert not facts.held
             assert not against(facts)
             assert facts.judged_at is not None
+            assert facts.now - facts.judged_at <= terms.fresh
             assert after.orders == course.orders + 1
         if after.stage is Stage.STOPPED:
             assert course.stage is Stage.STOPPED or facts.off_and_unbilled
