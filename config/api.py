@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.costs.api import forecasting, observations, rates, spending
+from fleet.costs.bills.api import bills, comparisons
 from fleet.costs.budgets import api as budgets
 from fleet.costs.charges import api as charges
 from fleet.costs.exports.api import CostsExportView
@@ -77,6 +78,11 @@ router.register("routes", routes.RouteViewSet)
 router.register("deliveries", channels.DeliveryViewSet)
 router.register("exchange-rates", rates.ExchangeRateViewSet)
 router.register("charges", charges.ChargeViewSet)
+router.register("bills", bills.BillViewSet)
+router.register("bill-lines", bills.BillLineViewSet)
+router.register("reconciliations", comparisons.ReconciliationViewSet)
+router.register("reconciliation-lines", comparisons.ReconciliationLineViewSet)
+router.register("adjustments", comparisons.AdjustmentViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

@@ -13,9 +13,10 @@ from django.utils import timezone
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.charges.models import TypedCharge
-from fleet.costs.spend.models import ExchangeRate
+from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -129,6 +130,26 @@ def fleet(acme, alice, bob, project, account, make_instance):
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW
     )
+    bill = Bill.objects.create(
+        team=acme, account=cloud, source="csv", file_name="november.csv", digest="d" * 64, starts_at=NOW,
+        ends_at=NOW + timedelta(days=1), line_count=1, state="current", imported_by=bob,
+    )  # fmt: skip
+    BillLine.objects.create(
+        bill=bill, account=cloud, key="L-1", kind="compute", instance=instance, external_id="train-01", amount="48",
+        starts_at=NOW, ends_at=NOW + timedelta(days=1), currency="USD", quantity=24, unit="hours",
+    )  # fmt: skip
+    month = Reconciliation.objects.create(
+        account=cloud, month="2026-11-01", currency="USD", counted=40, billed=48, explained=5, left=3, matched=0,
+        matched_lines=0, made_at=NOW,
+    )  # fmt: skip
+    ReconciliationLine.objects.create(
+        reconciliation=month, instance=instance, meter="compute", starts_at=NOW, ends_at=NOW + timedelta(days=1),
+        status="differs", counted=40, billed=48, left=3, reasons=[{"kind": "edges", "amount": "5"}],
+    )  # fmt: skip
+    Adjustment.objects.create(
+        team=acme, account=cloud, instance=instance, at=NOW, amount="-5", currency="USD", kind="refund", reason="outage",
+        created_by=bob,
+    )  # fmt: skip
     EnvironmentReport.objects.create(instance=instance, reported_at=NOW, digest="d", data={"os": "Debian 12"})
     Hold.objects.create(
         instance=instance, kind=HoldKind.PERSON, owner=bob, expires_at=timezone.now() + timedelta(hours=1)

@@ -11,9 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
-from fleet.costs.spend.models import ExchangeRate
+from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -64,6 +65,25 @@ def more(fleet, acme, alice, make_instance):
             Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
+            later = NOW + timedelta(days=1)
+            bill = Bill.objects.create(
+                team=other, account=cloud, source="csv", digest=f"{number}", starts_at=NOW, ends_at=later, line_count=1,
+                state="current", imported_by=alice,
+            )  # fmt: skip
+            BillLine.objects.create(
+                bill=bill, account=cloud, key=f"{number}", kind="compute", amount=1, starts_at=NOW, ends_at=later
+            )
+            month = Reconciliation.objects.create(
+                account=cloud, month="2026-11-01", currency="USD", counted=1, billed=1, explained=0, left=0, matched=1,
+                matched_lines=1, made_at=NOW,
+            )  # fmt: skip
+            ReconciliationLine.objects.create(
+                reconciliation=month, meter="compute", starts_at=NOW, ends_at=later, status="differs", counted=0, billed=1,
+                left=1,
+            )  # fmt: skip
+            Adjustment.objects.create(
+                team=other, account=cloud, at=NOW, amount=1, currency="USD", kind="credit", reason="x", created_by=alice
+            )
             PlannedAction.objects.create(team=other, instance=machine, verb="stop", due_at=NOW, source="budget:1")
             priced = {"kind": "address", "name": "ip", "unit": "hour", "price": 1, "currency": "USD"}
             TypedCharge.objects.create(

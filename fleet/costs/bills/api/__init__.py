@@ -1,0 +1,1 @@
+"""Bills, comparisons and adjustments over the API."""
