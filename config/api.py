@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
-from fleet.costs.api import forecasting, observations, rates, spending
+from fleet.costs.api import anomalies, forecasting, observations, rates, spending
 from fleet.costs.bills.api import bills, comparisons
 from fleet.costs.budgets import api as budgets
 from fleet.costs.charges import api as charges
@@ -142,6 +142,7 @@ SINGLE_VIEWS = {
     "alert-escalation": "api-alert-escalation",
     "answer-times": "api-answer-times",
     "cleanup": "api-cleanup",
+    "anomaly-rules": "api-anomaly-rules",
     "costs": "api-costs",
     "costs/observations": "api-cost-observations",
     "costs/export": "api-costs-export",
@@ -165,6 +166,8 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("alert-escalation/", escalation.EscalationView.as_view(), name="api-alert-escalation"),
     path("answer-times/", answering.AnswerTimesView.as_view(), name="api-answer-times"),
     path("costs/observations.csv", observations.ObservationFileView.as_view(), name="api-cost-observations"),
+    path("anomaly-rules/", anomalies.AnomalyRulesView.as_view(), name="api-anomaly-rules"),
+    path("anomaly-rules/<slug:kind>/", anomalies.AnomalyRuleView.as_view(), name="api-anomaly-rule"),
     path("costs/", spending.SpendingView.as_view(), name="api-costs"),
     path("costs/export/", CostsExportView.as_view(), name="api-costs-export"),
     path("costs/forecast/", forecasting.ForecastView.as_view(), name="api-costs-forecast"),

@@ -27,6 +27,7 @@ app.autodiscover_tasks(
         "fleet.alerts.channels",
         "fleet.costs.budgets",
         "fleet.costs.attribution",
+        "fleet.costs.anomalies",
         "fleet.costs.forecast",
         "fleet.costs.book",
         "fleet.costs.spend",
@@ -108,6 +109,7 @@ app.conf.beat_schedule = {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),
     },
+    "costs.watch_money": {"task": "costs.watch_money", "schedule": 600.0, "options": {"expires": 600}},
     # Days end at another hour in every time zone.
     "costs.keep_forecasts": {
         "task": "costs.keep_forecasts",

@@ -5,6 +5,7 @@ from django.urls import include, path
 from config import api
 from fleet.alerts import urls as alerts
 from fleet.alerts.channels import urls as channels
+from fleet.costs.anomalies import urls as anomalies
 from fleet.costs.attribution import urls as attribution
 from fleet.costs.bills import urls as bills
 from fleet.costs.budgets import urls as budgets
@@ -21,6 +22,7 @@ team_urlpatterns = [
     *bills.team_urlpatterns,
     *attribution.team_urlpatterns,
     *channels.team_urlpatterns,
+    *anomalies.team_urlpatterns,
     *cost_exports.team_urlpatterns,
     *costs_rates.team_urlpatterns,
     *budgets.team_urlpatterns,

@@ -12,6 +12,7 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         from fleet.alerts.channels.register import register as register_channels
         from fleet.alerts.register import register_panels as register_alerts
+        from fleet.costs.anomalies.register import register as register_anomalies
         from fleet.costs.attribution.register import register as register_attribution
         from fleet.costs.bills.register import register as register_bills
         from fleet.costs.budgets.register import register as register_budgets
@@ -37,3 +38,4 @@ class FleetConfig(AppConfig):
         register_bills()
         register_rates()
         register_charges()
+        register_anomalies()

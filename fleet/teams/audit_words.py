@@ -45,6 +45,7 @@ ACTIONS: Words = {
     "alert.wake": _("Alert woken"),
     "alert_escalation.update": _("Escalation of alerts changed"),
     "alert_rule.update": _("Alert rule changed"),
+    "anomaly_rule.update": _("Rule about unusual money changed"),
     "attribution.again": _("Money of the past attributed again"),
     "attribution_rule.add": _("Rule of attribution made"),
     "attribution_rule.change": _("Rule of attribution changed"),

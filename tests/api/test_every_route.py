@@ -30,7 +30,7 @@ EVERY_ROUTE = [
 
 def test_the_walk_has_found_the_routes():
     actions = sum(len(view.get_extra_actions()) for _, view, _ in router.registry)
-    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 18
+    assert len(ADDRESSES) == 2 * len(router.registry) + actions + 20
     assert set(OPEN) < set(PATTERNS)
 
 
@@ -67,6 +67,7 @@ def test_the_root_leads_to_every_list(fleet, alice, as_user):
             "alert-escalation",
             "answer-times",
             "cleanup",
+            "anomaly-rules",
             "costs",
             "costs/observations",
             "costs/export",

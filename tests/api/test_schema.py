@@ -20,6 +20,7 @@ ABOUT_ALERTS = ("/api/v1/answer-times/", "/api/v1/alert-escalation/")
 CLEANUP = "/api/v1/cleanup/"
 COSTS = "/api/v1/costs/"
 FORECAST = "/api/v1/costs/forecast/"
+ANOMALIES = ("/api/v1/anomaly-rules/", "/api/v1/anomaly-rules/{kind}/")
 RULES = tuple(f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/"))
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
@@ -141,6 +142,15 @@ def test_costs_are_what_the_schema_says(schema, fleet, acme, as_token):
         hold_to_schema(schema, FORECAST, client.get(FORECAST, asked))
 
 
+def test_rules_about_money_are_what_the_schema_says(schema, fleet, acme, as_token):
+    client = as_token(acme, Scope.OPERATE)
+    for path in ANOMALIES:
+        hold_to_schema(schema, path, client.get(path.format(kind="costs_weekday")))
+    change = {"thresholds": {"factor": 2}}
+    changed = client.patch(ANOMALIES[1].format(kind="costs_weekday"), change, content_type="application/json")
+    hold_to_schema(schema, ANOMALIES[1], changed, method="patch")
+
+
 def test_rules_are_what_the_schema_says(schema, fleet, acme, as_token):
     client = as_token(acme)
     for path in (*RULES, *ABOUT_ALERTS):
@@ -152,8 +162,8 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions = {f"/api/v1/scrape-targets/{{id}}/{action}/" for action in ("read", "confirm-host-key")}
     acts = ("acknowledge", "snooze", "wake", "escalate", "resolve")
     actions |= {f"/api/v1/alerts/{{id}}/{action}/" for action in acts}
-    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP, COSTS, FORECAST}
     actions |= {"/api/v1/channels/{id}/test/", "/api/v1/offer-sources/preview/", "/api/v1/exchange-rates/import/"}
+    single = {*RULES, *ABOUT_ALERTS, "/api/v1/me/", "/api/v1/plan/", USAGE, CLEANUP, COSTS, FORECAST, *ANOMALIES}
     actions |= {f"/api/v1/accounts/{{id}}/{action}/" for action in ("pause", "verify")}
     actions |= {f"/api/v1/{rest}/" for rest in ("images/{id}/verdict", "environments/diff")}
     actions |= {f"/api/v1/runbooks/{{id}}/{action}/" for action in ("export", "verdict")}

@@ -14,6 +14,8 @@ WORDS = {
     "settings/providers/new": "aws",
     "instances/<int:pk>/act": "stop",
     "alerts/rules": "gpu_lost",
+    "costs/anomalies": "costs_burn_rate",
+    "api/v1/anomaly-rules": "costs_burn_rate",
     "api/v1/alert-rules": "gpu_lost",
 }
 PLACE = re.compile(r"<(?:\w+:)?(\w+)>")

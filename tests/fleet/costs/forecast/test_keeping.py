@@ -13,7 +13,7 @@ from fleet.costs.forecast.models import ForecastDay
 from fleet.costs.forecast.past import past_of
 from fleet.costs.forecast.tasks import keep_forecasts
 from fleet.costs.spend.models import CostProgress
-from tests.fleet.costs.forecast.conftest import NOW, november, on
+from tests.fleet.costs.november import NOW, november, on
 from tests.fleet.costs.seeding import spend_on
 
 

@@ -15,7 +15,7 @@ from fleet.costs.spend.spend import Where
 from fleet.inventory.models import Hold, ProviderAccount
 from fleet.inventory.plans.models import PlannedAction
 from fleet.providers.base import Billing, InstanceState
-from tests.fleet.costs.forecast.conftest import NOW, november, on
+from tests.fleet.costs.november import NOW, november, on
 from tests.fleet.costs.seeding import spend_on
 
 

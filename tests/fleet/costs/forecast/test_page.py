@@ -18,7 +18,7 @@ from fleet.inventory.plans.models import PlannedAction
 from fleet.teams.audit import Actor
 from fleet.teams.models import Scope
 from fleet.teams.tokens import create_token
-from tests.fleet.costs.forecast.conftest import NOW, november, on
+from tests.fleet.costs.november import NOW, november, on
 from tests.fleet.costs.seeding import spend_on
 
 PAGE = "/t/acme/costs/"

@@ -1,8 +1,8 @@
-"""A November: now is 16 Nov 00:00 UTC, money is summed until then."""
+"""Rows of the ledger, and money that is summed until the now of november.py."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
@@ -11,17 +11,7 @@ from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from fleet.costs.book.models import LedgerInterval, LedgerMeter
 from fleet.costs.spend.models import CostProgress
 from fleet.inventory.models import Instance, ProviderAccount
-
-START = datetime(2026, 11, 1, tzinfo=UTC)
-NOW = datetime(2026, 11, 16, tzinfo=UTC)
-
-
-def november(day: int, hour: int = 0) -> datetime:
-    return datetime(2026, 11, day, hour, tzinfo=UTC)
-
-
-def on(day: int) -> date:
-    return date(2026, 11, day)
+from tests.fleet.costs.november import NOW, START
 
 
 @pytest.fixture
