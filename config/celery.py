@@ -30,6 +30,7 @@ app.autodiscover_tasks(
         "fleet.costs.anomalies",
         "fleet.costs.forecast",
         "fleet.costs.book",
+        "fleet.costs.rightsizing",
         "fleet.costs.spend",
     ]
 )
@@ -48,6 +49,7 @@ LONG_TASKS = (
     "costs.sum_backlog",
     "teams.prune",
     "costs.keep_forecasts",
+    "costs.right_size",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -116,6 +118,7 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="11"),
         "options": {"expires": 3_000},
     },
+    "costs.right_size": {"task": "costs.right_size", "schedule": crontab(hour="4", minute="7")},
     "costs.build_ledger": {"task": "costs.build_ledger", "schedule": 60.0, "options": {"expires": 60}},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},

@@ -12,6 +12,7 @@ from fleet.costs.book.models import *  # noqa: F403
 from fleet.costs.budgets.models import *  # noqa: F403
 from fleet.costs.charges.models import *  # noqa: F403
 from fleet.costs.forecast.models import *  # noqa: F403
+from fleet.costs.rightsizing.models import *  # noqa: F403
 from fleet.costs.spend.models import *  # noqa: F403
 from fleet.inventory.environments.models import *  # noqa: F403
 from fleet.inventory.models import *  # noqa: F403

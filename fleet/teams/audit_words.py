@@ -127,6 +127,7 @@ ACTIONS: Words = {
     "source.update": _("Prometheus source changed"),
     "session.end": _("Signed out elsewhere"),
     "ssh_host.confirm": _("Host key confirmed"),
+    "right_sizing.dismiss": _("Smaller machine put away"),
     "ssh_key.rotate": _("SSH key encrypted anew"),
     "ssh_key.set": _("SSH key set"),
     "team.create": _("Team created"),
