@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.costs.api import anomalies, forecasting, observations, rates, spending
+from fleet.costs.balances import api as balances
 from fleet.costs.bills.api import bills, comparisons
 from fleet.costs.budgets import api as budgets
 from fleet.costs.charges import api as charges
@@ -59,6 +60,7 @@ router.register("holds", records.HoldViewSet)
 router.register("operations", operations.OperationViewSet)
 router.register("launch-blocks", plans.LaunchBlockViewSet)
 router.register("planned-actions", plans.PlannedActionViewSet)
+router.register("balances", balances.BalanceViewSet)
 router.register("budgets", budgets.BudgetViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)

@@ -25,6 +25,7 @@ app.autodiscover_tasks(
         "fleet.telemetry",
         "fleet.alerts",
         "fleet.alerts.channels",
+        "fleet.costs.balances",
         "fleet.costs.budgets",
         "fleet.costs.attribution",
         "fleet.costs.anomalies",
@@ -38,6 +39,7 @@ app.autodiscover_tasks(
 # What may take minutes has a worker of its own: it must not hold up what beat sends every few seconds.
 LONG_QUEUE = "long"
 LONG_TASKS = (
+    "costs.prune_balances",
     "costs.compare_bills",
     "telemetry.sort_closed_days",
     "telemetry.pack_old_days",
@@ -91,6 +93,8 @@ app.conf.beat_schedule = {
     "alerts.sync_calendar": {"task": "alerts.sync_calendar", "schedule": 300.0, "options": {"expires": 300}},
     "costs.attribute": {"task": "costs.attribute", "schedule": 60.0, "options": {"expires": 60}},
     "costs.sum_days": {"task": "costs.sum_days", "schedule": 300.0, "options": {"expires": 300}},
+    "costs.judge_balances": {"task": "costs.judge_balances", "schedule": 300.0, "options": {"expires": 300}},
+    "costs.prune_balances": {"task": "costs.prune_balances", "schedule": crontab(hour="3", minute="47")},
     "costs.judge_budgets": {"task": "costs.judge_budgets", "schedule": 300.0, "options": {"expires": 300}},
     "pulse": {"task": "config.pulse", "schedule": 10.0, "options": {"expires": 10}},
     "inventory.dispatch_polls": {"task": "inventory.dispatch_polls", "schedule": 5.0, "options": {"expires": 5}},

@@ -7,6 +7,7 @@ from fleet.alerts import urls as alerts
 from fleet.alerts.channels import urls as channels
 from fleet.costs.anomalies import urls as anomalies
 from fleet.costs.attribution import urls as attribution
+from fleet.costs.balances import urls as balances
 from fleet.costs.bills import urls as bills
 from fleet.costs.budgets import urls as budgets
 from fleet.costs.charges import urls as charges
@@ -25,6 +26,7 @@ team_urlpatterns = [
     *anomalies.team_urlpatterns,
     *cost_exports.team_urlpatterns,
     *costs_rates.team_urlpatterns,
+    *balances.team_urlpatterns,
     *budgets.team_urlpatterns,
     *charges.team_urlpatterns,
     *inventory.team_urlpatterns,

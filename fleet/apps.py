@@ -14,6 +14,7 @@ class FleetConfig(AppConfig):
         from fleet.alerts.register import register_panels as register_alerts
         from fleet.costs.anomalies.register import register as register_anomalies
         from fleet.costs.attribution.register import register as register_attribution
+        from fleet.costs.balances.register import register as register_balances
         from fleet.costs.bills.register import register as register_bills
         from fleet.costs.budgets.register import register as register_budgets
         from fleet.costs.charges.register import register as register_charges
@@ -32,6 +33,7 @@ class FleetConfig(AppConfig):
         register_alerts()
         register_channels()
         register_budgets()
+        register_balances()
         register_attribution()
         register_spend()
         register_forecast()

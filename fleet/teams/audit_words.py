@@ -51,6 +51,8 @@ ACTIONS: Words = {
     "attribution_rule.change": _("Rule of attribution changed"),
     "attribution_rule.end": _("Rule of attribution ended"),
     "attribution_rule.move": _("Rule of attribution moved"),
+    "balance.limits": _("Warnings about a balance changed"),
+    "balance.type": _("Balance typed"),
     "bill.accept": _("Costs counted as billed"),
     "bill.ask": _("Provider asked for its bill"),
     "bill.take": _("Bill imported"),
@@ -227,7 +229,9 @@ FIELDS: Words = {
     "unit": pgettext_lazy("audit", "unit"),
     "until": _("until"),
     "urgent_breaks_quiet": _("urgent alerts break the quiet"),
+    "urgent_hours": _("urgent, hours before"),
     "url": _("address"),
+    "warning_hours": _("warning, hours before"),
     "username": _("user name"),
 }
 VIAS: Words = {

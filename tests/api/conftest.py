@@ -13,6 +13,7 @@ from django.utils import timezone
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.balances.models import BalanceReading
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.charges.models import TypedCharge
@@ -114,6 +115,7 @@ def fleet(acme, alice, bob, project, account, make_instance):
         requested_by=bob, requested_label="bob", state="verifying", accepted_at=NOW, sent_at=NOW, seen_at=NOW,
     )  # fmt: skip
     OperationEvent.objects.create(operation=operation, at=NOW, kind="accepted", state="accepted")
+    BalanceReading.objects.create(account=cloud, at=NOW, amount=118, currency="USD", source="typed")
     budget = Budget.objects.create(team=acme, name="Vision", amount=5000, currency="USD", project=project, hard=True)
     Crossing.objects.create(
         budget=budget,

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.balances.models import BalanceReading
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
@@ -62,6 +63,7 @@ def more(fleet, acme, alice, make_instance):
             Delivery.objects.create(channel=channel)
             Route.objects.create(channel=channel)
             Operation.objects.create(team=other, account=cloud, instance=machine, kind="stop", token=f"more-{number}")
+            BalanceReading.objects.create(account=cloud, at=NOW, amount=118, currency="USD", source="typed")
             Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)

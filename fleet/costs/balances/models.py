@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-__all__ = ["BalanceLimits", "BalanceReading", "BalanceSource", "TopUp"]
+__all__ = ["BalanceLimits", "BalanceReading", "BalanceSource", "IdleBurn", "TopUp"]
 
 WARNING_HOURS, URGENT_HOURS = 48, 12
 
@@ -71,3 +71,19 @@ class BalanceLimits(models.Model):
 
     def __str__(self) -> str:
         return f"limits of {self.account_id or self.team_id}"
+
+
+class IdleBurn(models.Model):
+    """What the machines of an account cost an hour that did nothing at all when it was last looked: currency -> amount."""
+
+    account = models.OneToOneField(
+        "fleet.ProviderAccount", on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    at = models.DateTimeField()
+    amounts = models.JSONField(default=dict)
+
+    class Meta:
+        db_table = "balance_idle_burn"
+
+    def __str__(self) -> str:
+        return f"idle burn of {self.account_id}"
