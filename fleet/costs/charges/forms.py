@@ -56,6 +56,7 @@ class ChargeForm(forms.Form):
         account, instance = self.fields["account"], self.fields["instance"]
         assert isinstance(account, NamedChoice)
         assert isinstance(instance, NamedChoice)
+        account.empty_label, instance.empty_label = _("choose one"), _("none")
         account.queryset = ProviderAccount.objects.filter(team=team).order_by("name")
         instance.queryset = Instance.objects.filter(team=team).order_by("name")
 

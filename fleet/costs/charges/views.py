@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -92,20 +94,35 @@ def refused(request: TeamRequest, form: forms.Form) -> HttpResponse:
     return draw(request, ChargeForm(team=request.team, initial={"currency": request.team.currency}), status=422)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A charge with what may be done to it. `end`: None where it has one already."""
+
+    charge: TypedCharge
+    is_past: bool
+    end: EndForm | None
+    remove: RemoveForm
+
+
+def line_of(charge: TypedCharge, *, now: datetime) -> Line:
+    over = charge.ends_at is not None and charge.ends_at <= now
+    end = EndForm(auto_id=f"end-{charge.pk}-%s", initial={"ends_at": now}) if charge.ends_at is None else None
+    return Line(charge, charge.removed_at is not None or over, end, RemoveForm(auto_id=f"remove-{charge.pk}-%s"))
+
+
 def draw(request: TeamRequest, form: ChargeForm, *, status: int = 200) -> HttpResponse:
     now = timezone.now()
     mine = TypedCharge.objects.filter(team=request.team).select_related(
         "account", "instance", "created_by", "removed_by"
     )
-    rows = list(mine.order_by("-starts_at", "-pk")[:SHOWN])
+    lines = [line_of(row, now=now) for row in mine.order_by("-starts_at", "-pk")[:SHOWN]]
     context: dict[str, Any] = {
         "nav": "costs",
         "tab": "costs_charges",
         "form": form,
         "zone": timezone.get_current_timezone_name(),
-        "now": now,
         "may_act": request.membership.can(Role.OPERATOR),
-        "running": [row for row in rows if not row.removed_at and (row.ends_at is None or row.ends_at > now)],
-        "past": [row for row in rows if row.removed_at or (row.ends_at is not None and row.ends_at <= now)],
+        "running": [line for line in lines if not line.is_past],
+        "past": [line for line in lines if line.is_past],
     }
     return render(request, "costs/charges.html", context, status=status)
