@@ -97,7 +97,7 @@ def fill(machines: int) -> dict[str, Any]:
         )
         for number in range(machines)
     )
-    parameters = {
+    parameters: dict[str, Any] = {
         "team": team.pk,
         "accounts": [one.pk for one in accounts],
         "low": made[0].pk,

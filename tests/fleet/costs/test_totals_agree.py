@@ -56,7 +56,14 @@ def month(acme, account, project, bob, make_instance):
         for hour in range(24):
             rolled(gpu, at(f"2026-11-06 {hour:02}:00"), working=1000 + 700 * number, held=700, stalled=77)
     Adjustment.objects.create(
-        team=acme, account=account, instance=one, at=at("2026-11-09 09:00"), amount="-12.34", currency="USD", kind="refund", reason="x"
+        team=acme,
+        account=account,
+        instance=one,
+        at=at("2026-11-09 09:00"),
+        amount="-12.34",
+        currency="USD",
+        kind="refund",
+        reason="x",
     )
     for day, rate in ((date(2026, 10, 1), "0.1401"), (date(2026, 11, 9), "0.1389")):
         ExchangeRate.objects.create(team=acme, currency="CNY", into="USD", day=day, rate=rate)
@@ -79,12 +86,18 @@ def test_every_dimension_and_every_table_says_the_same(month, subtests):
                 found = asked(month, by=[by, *(one for one in more if one != by)])
                 assert found.all == whole
                 assert add_up([one.total for one in found.rows.values()]) == whole.total
-                assert add_up([one.unconverted.get("EUR", Decimal(0)) for one in found.rows.values()]) == whole.unconverted["EUR"]
+                assert (
+                    add_up([one.unconverted.get("EUR", Decimal(0)) for one in found.rows.values()])
+                    == whole.unconverted["EUR"]
+                )
 
 
 def test_parts_of_the_team_add_up_to_it(month, project, bob):
     whole = asked(month).all.total
-    for one, other in (({"projects": (project.pk,)}, {"projects": (None,)}), ({"owners": (bob.pk,)}, {"owners": (None,)})):
+    for one, other in (
+        ({"projects": (project.pk,)}, {"projects": (None,)}),
+        ({"owners": (bob.pk,)}, {"owners": (None,)}),
+    ):
         parts = [asked(month, where=Where(**each)).all.total for each in (one, other)]
         assert add_up(parts) == whole
         assert all(parts)
@@ -107,7 +120,10 @@ def test_the_api_says_the_total(month, vera, as_user):
     client = as_user(vera)
     total = f"{asked(month).all.total:.2f}"
     for by in ("", "day", "machine", "project,meter", "state"):
-        answer = client.get("/api/v1/costs/", {"start": NOVEMBER, "end": DECEMBER, "by": by} if by else {"start": NOVEMBER, "end": DECEMBER})
+        answer = client.get(
+            "/api/v1/costs/",
+            {"start": NOVEMBER, "end": DECEMBER, "by": by} if by else {"start": NOVEMBER, "end": DECEMBER},
+        )
         assert answer.json()["all"]["total"] == total
 
 
@@ -115,7 +131,7 @@ class TestFiles:
     def file(self, client: Client, kind: str) -> bytes:
         answer = client.get("/api/v1/costs/export/", {"month": "2026-11", "format": kind})
         assert answer.status_code == 200
-        return b"".join(answer.streaming_content)
+        return answer.getvalue()
 
     def expected(self, month) -> dict[str, Decimal]:
         """As charged."""
