@@ -32,6 +32,8 @@ app.autodiscover_tasks(
         "fleet.costs.forecast",
         "fleet.costs.book",
         "fleet.costs.rightsizing",
+        "fleet.costs.exports",
+        "fleet.costs.reports",
         "fleet.costs.spend",
     ]
 )
@@ -57,6 +59,7 @@ LONG_TASKS = (
 OUTSIDE_QUEUE = "outside"
 OUTSIDE_TASKS = (
     "alerts.send_channel",
+    "costs.send_reports",
     "inventory.drive_operation",
     "inventory.poll",
     "inventory.read_word",
@@ -123,6 +126,9 @@ app.conf.beat_schedule = {
         "options": {"expires": 3_000},
     },
     "costs.right_size": {"task": "costs.right_size", "schedule": crontab(hour="4", minute="7")},
+    # Eight in the morning of every time zone: some are a quarter of an hour off.
+    "costs.send_reports": {"task": "costs.send_reports", "schedule": 300.0, "options": {"expires": 300}},
+    "costs.count": {"task": "costs.count", "schedule": 300.0, "options": {"expires": 300}},
     "costs.build_ledger": {"task": "costs.build_ledger", "schedule": 60.0, "options": {"expires": 60}},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},

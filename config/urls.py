@@ -13,6 +13,7 @@ from fleet.costs.budgets import urls as budgets
 from fleet.costs.charges import urls as charges
 from fleet.costs.exports import urls as cost_exports
 from fleet.costs.rates import urls as costs_rates
+from fleet.costs.reports import urls as cost_reports
 from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
 from fleet.teams import urls as teams
@@ -29,6 +30,7 @@ team_urlpatterns = [
     *balances.team_urlpatterns,
     *budgets.team_urlpatterns,
     *charges.team_urlpatterns,
+    *cost_reports.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *teams.team_urlpatterns,

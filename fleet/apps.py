@@ -18,6 +18,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.bills.register import register as register_bills
         from fleet.costs.budgets.register import register as register_budgets
         from fleet.costs.charges.register import register as register_charges
+        from fleet.costs.exports.register import register as register_exports
         from fleet.costs.forecast.register import register as register_forecast
         from fleet.costs.rates.register import register as register_rates
         from fleet.costs.spend.register import register as register_spend
@@ -41,3 +42,4 @@ class FleetConfig(AppConfig):
         register_rates()
         register_charges()
         register_anomalies()
+        register_exports()

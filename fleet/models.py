@@ -11,7 +11,9 @@ from fleet.costs.bills.models import *  # noqa: F403
 from fleet.costs.book.models import *  # noqa: F403
 from fleet.costs.budgets.models import *  # noqa: F403
 from fleet.costs.charges.models import *  # noqa: F403
+from fleet.costs.exports.models import *  # noqa: F403
 from fleet.costs.forecast.models import *  # noqa: F403
+from fleet.costs.reports.models import *  # noqa: F403
 from fleet.costs.rightsizing.models import *  # noqa: F403
 from fleet.costs.spend.models import *  # noqa: F403
 from fleet.inventory.environments.models import *  # noqa: F403

@@ -72,6 +72,8 @@ ACTIONS: Words = {
     "charge.add": _("Charge added"),
     "charge.end": _("Charge ended"),
     "charge.remove": _("Charge removed"),
+    "cost_report.send": _("Report of costs sent"),
+    "cost_report.wish": _("Report of costs chosen or given up"),
     "enrolment_token.create": _("Enrolment token made"),
     "enrolment_token.revoke": _("Enrolment token revoked"),
     "environment.create": _("Template of an environment made"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator, Iterator
+from itertools import chain
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -17,6 +18,7 @@ from rest_framework.request import Request
 from fleet.teams.permissions import Access
 from fleet.teams.scoping import ApiView
 from fleet.telemetry.giving.families import families_of
+from fleet.telemetry.giving.more import added
 from fleet.telemetry.giving.read import read_fleet
 from fleet.telemetry.giving.text import CONTENT_TYPE, pieces
 
@@ -50,7 +52,7 @@ class FleetMetricsView(ApiView):
     def get(self, request: Request) -> StreamingHttpResponse:
         now = timezone.now()
         team_ids = Access.of_request(request).team_ids(slug=request.query_params.get("team"))
-        page = pieces(families_of(read_fleet(team_ids, now=now), now=now))
+        page = pieces(chain(families_of(read_fleet(team_ids, now=now), now=now), added(team_ids, now=now)))
         packs = "gzip" in request.headers.get("Accept-Encoding", "")
         body = gzipped(page) if packs else page
         answer = StreamingHttpResponse(for_server(request._request, body), content_type=CONTENT_TYPE)  # noqa: SLF001

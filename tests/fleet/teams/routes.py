@@ -16,6 +16,7 @@ WORDS = {
     "alerts/rules": "gpu_lost",
     "costs/anomalies": "costs_burn_rate",
     "api/v1/anomaly-rules": "costs_burn_rate",
+    "costs/report": "2026-01",
     "api/v1/alert-rules": "gpu_lost",
 }
 PLACE = re.compile(r"<(?:\w+:)?(\w+)>")

@@ -29,23 +29,10 @@ class Email(Sender):
     limits = Limits(title=180, text=20_000, per_minute=20)
 
     def send(self, message: Message, config: Mapping[str, str], guard: Guard) -> Outcome:
-        if settings.EMAIL_BACKEND.endswith(".console.EmailBackend"):
-            # Its log would hold the links that act without sign-in.
-            return Outcome(Result.BROKEN, "no_mail_server")
-        mail = self._mail(message, addresses(config["to"]))
-        try:
-            refused = deliver(mail)
-        except smtplib.SMTPException as error:
-            return _failed(error)
-        except TimeoutError as error:
-            return Outcome(Result.UNCERTAIN, "no_answer", type(error).__name__)
-        except (OSError, UnicodeError) as error:
-            return Outcome(Result.RETRY, "unreachable", type(error).__name__)
-        code, detail = ("some_recipients", _refusals(refused)) if refused else ("", "")
-        return Outcome(Result.SENT, code, detail, response_id=mail.extra_headers["Message-ID"][:200])
+        return attempt(self._mail(message, addresses(config["to"])))
 
     def _mail(self, message: Message, to: list[str]) -> EmailMultiAlternatives:
-        host = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
+        host = sender_host()
         headers = {"Message-ID": f"<{message.key}@{host}>", "Auto-Submitted": "auto-generated"}
         if message.thread:
             # Mail programs put all of an alert into one conversation.
@@ -56,6 +43,28 @@ class Email(Sender):
         mail = EmailMultiAlternatives(title, text, to=to, headers=headers)
         mail.attach_alternative(render_to_string("alerts/channels/mail.html", {"message": message}), "text/html")
         return mail
+
+
+def attempt(mail: EmailMultiAlternatives) -> Outcome:
+    """Hands it to the mail server, once; it has a Message-ID. Raises nothing: what goes wrong is an outcome."""
+    if settings.EMAIL_BACKEND.endswith(".console.EmailBackend"):
+        # Its log would hold the links that act without sign-in.
+        return Outcome(Result.BROKEN, "no_mail_server")
+    try:
+        refused = deliver(mail)
+    except smtplib.SMTPException as error:
+        return _failed(error)
+    except TimeoutError as error:
+        return Outcome(Result.UNCERTAIN, "no_answer", type(error).__name__)
+    except (OSError, UnicodeError) as error:
+        return Outcome(Result.RETRY, "unreachable", type(error).__name__)
+    code, detail = ("some_recipients", _refusals(refused)) if refused else ("", "")
+    return Outcome(Result.SENT, code, detail, response_id=mail.extra_headers["Message-ID"][:200])
+
+
+def sender_host() -> str:
+    """What Message-IDs of ours are unique within."""
+    return parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
 
 
 def deliver(mail: EmailMultiAlternatives) -> Mapping[str, tuple[int, bytes]]:
