@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
+from django.core.cache import cache
 from django.db import connection
 
+from fleet.costs.budgets.shown import budgets_of
 from fleet.costs.exports.models import CostCounter
+from fleet.teams.models import Team
 from fleet.telemetry.giving.text import Family, Point, label_set
 
+BUDGET_SECONDS = 60
 _COUNT = """
 INSERT INTO cost_counter (team_id, account_id, project_id, meter, currency, amount, idle_amount)
 SELECT day.team_id, own.account_id, own.project_id, day.meter, day.currency,
@@ -42,6 +46,27 @@ def cost_families(team_ids: Collection[int], _now: datetime) -> Iterator[Family]
     yield Family("rackrent_cost_total", "counter", description, _with(found, "amount"))
     description = "Of it, for GPUs that were held idle or free."
     yield Family("rackrent_idle_cost_total", "counter", description, _with(found, "idle_amount"))
+
+
+def budget_families(team_ids: Collection[int], now: datetime) -> Iterator[Family]:
+    """Read anew once a minute, whoever asks how often."""
+    lines: list[Point] = []
+    for team in Team.objects.filter(pk__in=team_ids).order_by("pk"):
+        key = f"cost-metrics:budgets:{team.pk}"
+        lines += cache.get_or_set(key, lambda team=team: remaining_of(team, now), BUDGET_SECONDS) or []
+    description = "What of a budget is left in its present period; below 0 where it is spent."
+    yield Family("rackrent_budget_remaining", "gauge", description, lines)
+
+
+def remaining_of(team: Team, now: datetime) -> list[Point]:
+    found = [line for line in budgets_of(team, now) if not line.is_over]
+    return [
+        (
+            label_set({"budget": line.name, "budget_id": str(line.budget.pk), "currency": line.currency}),
+            round(line.amount - line.spent, 6),
+        )
+        for line in found
+    ]
 
 
 def labels_of(row: CostCounter) -> str:

@@ -25,7 +25,12 @@ def notes_of(report: Report) -> Iterator[str]:
     for currency, amount in report.unconverted.items():
         words = {"money": money_text(amount, currency), "into": report.currency}
         yield _("%(money)s has no rate to %(into)s and is in no total.") % words
-    yield _("From the ledger: what providers were seen to charge, with what people corrected.")
+    if report.confirmed_percent is None:
+        yield _(
+            "No bill of the month has been read: this is what providers were seen to charge, with what people corrected."
+        )
+    else:
+        yield _("Bills bear out %(percent)s%% of it.") % {"percent": report.confirmed_percent}
 
 
 def forecast_note(found: Accuracy, currency: str) -> str:
@@ -43,4 +48,5 @@ def forecast_note(found: Accuracy, currency: str) -> str:
         said = _("The forecast of %(day)s was %(money)s, and right.") % words
     if found.is_within is None:
         return said
-    return f"{said} {_('It ended within its range.') if found.is_within else _('It ended outside of its range.')}"
+    came = _("It ended within its range.") if found.is_within else _("It ended outside of its range.")
+    return f"{said} {came}"

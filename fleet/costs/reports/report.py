@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
+from fleet.costs.bills.shown import confirmed_by_bills
+from fleet.costs.budgets.models import BudgetPeriod
+from fleet.costs.budgets.shown import BudgetLine, budgets_of
 from fleet.costs.forecast.models import ForecastDay
 from fleet.costs.forecast.scopes import TEAM
 from fleet.costs.month import Month
@@ -80,6 +83,9 @@ class Report:
     wasters: tuple[Waster, ...]
     bars: tuple[Bar, ...]
     accuracy: Accuracy | None
+    budgets: tuple[BudgetLine, ...]
+    # How much of the month bills bear out, 0 to 100; None where no bill has been read.
+    confirmed_percent: int | None
     unconverted: Mapping[str, Decimal]
     unpriced_hours: int
 
@@ -109,9 +115,22 @@ def report_of(*, team: Team, month: Month) -> Report | None:
         wasters=wasters_of(split(team, month, By.MACHINE)),
         bars=bars_of(days, month),
         accuracy=accuracy_of(team, month, days.all.total, days.currency),
+        budgets=budgets_in(team, month),
+        confirmed_percent=confirmed_percent(team, month),
         unconverted={currency: amount for currency, amount in days.all.unconverted.items() if amount},
         unpriced_hours=round(days.all.unpriced_seconds / 3600),
     )
+
+
+def budgets_in(team: Team, month: Month) -> tuple[BudgetLine, ...]:
+    """Those of months, as they stood when this one ended."""
+    at = month.ends_at - timedelta(seconds=1)
+    return tuple(line for line in budgets_of(team, at) if line.budget.period == BudgetPeriod.MONTH)
+
+
+def confirmed_percent(team: Team, month: Month) -> int | None:
+    found = confirmed_by_bills(team=team, start=month.first, end=month.next_first)
+    return round(found.share * 100) if found.accounts and found.share is not None else None
 
 
 def says_something(found: Sum) -> bool:

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from fleet.costs.exports.counting import cost_families, count_costs
+from fleet.costs.budgets.models import Budget
+from fleet.costs.exports.counting import budget_families, cost_families, count_costs
 from fleet.costs.spend.models import CostDay, CostGroupDay
 from fleet.inventory.models import ProviderAccount
 from fleet.states import GpuState
@@ -83,6 +84,15 @@ def test_accounts_of_one_name_are_two_series(acme, rival, make_instance, told):
     page = b"".join(pieces(cost_families([acme.pk, rival.pk], NOW))).decode()
     series = [line.rpartition(" ")[0] for line in page.splitlines() if not line.startswith("#")]
     assert len(series) == len(set(series)) == 4
+
+
+def test_what_is_left_of_budgets_is_a_gauge(acme, rival, alice, make_instance):
+    spend_on(acme, DAY, 130, instance=make_instance())
+    budget = Budget.objects.create(team=acme, name='Over "it"', amount=100, currency="USD", created_by=alice)
+    page = b"".join(pieces(budget_families([acme.pk, rival.pk], NOW))).decode()
+    labels = f'budget="Over \\"it\\"",budget_id="{budget.pk}",currency="USD"'
+    assert f"rackrent_budget_remaining{{{labels}}} -30\n" in page
+    assert "# TYPE rackrent_budget_remaining gauge" in page
 
 
 def test_it_is_on_the_page_that_prometheus_reads(as_user, vera, acme, make_instance):

@@ -7,11 +7,14 @@ from decimal import Decimal
 
 import pytest
 
+from fleet.costs.bills.shown import Confirmed, ConfirmedAccount
+from fleet.costs.budgets.models import Budget
 from fleet.costs.forecast.models import ForecastDay
 from fleet.costs.month import Month
 from fleet.costs.reports.mail import mail_of
 from fleet.costs.reports.report import report_of
 from fleet.costs.spend.spend import spend
+from fleet.teams.models import Project
 from tests.fleet.costs.reports.conftest import HOSTILE
 from tests.fleet.costs.seeding import spend_on
 
@@ -84,6 +87,26 @@ def test_the_chart_is_a_bar_a_day_in_a_table_that_loads_nothing(acme, month, bot
 
 
 @pytest.mark.usefixtures("november")
+def test_budgets_stand_as_they_stood_when_the_month_ended(acme, alice, both):
+    for name, amount in (("All of it", 1200), ("Ample", 6000)):
+        Budget.objects.create(team=acme, name=name, amount=amount, currency="USD", created_by=alice)
+    for form in both():
+        assert "$1,500 of $1,200" in form
+        assert "125%" in form
+        assert "$1,500 of $6,000" in form
+
+
+@pytest.mark.usefixtures("november")
+def test_it_says_how_much_of_it_bills_bear_out(both, monkeypatch):
+    for form in both():
+        assert "No bill of the month has been read" in form
+    found = Confirmed((ConfirmedAccount(None, "csv", datetime(2026, 12, 1, tzinfo=UTC)),), Decimal("0.914"))
+    monkeypatch.setattr("fleet.costs.reports.report.confirmed_by_bills", lambda **_asked: found)
+    for form in both():
+        assert "Bills bear out 91% of it." in form
+
+
+@pytest.mark.usefixtures("november")
 def test_a_forecast_is_held_against_what_came(acme, both):
     for day, said in ((3, 900), (10, 1650), (20, 1510)):
         ForecastDay.objects.create(
@@ -114,8 +137,6 @@ def test_without_money_there_is_no_report(acme, month):
 
 
 def test_many_projects_end_in_one_line_and_still_add_up(acme, month, make_instance):
-    from fleet.teams.models import Project
-
     machine = make_instance()
     for number in range(12):
         project = Project.objects.create(team=acme, name=f"p{number}", slug=f"p{number}")

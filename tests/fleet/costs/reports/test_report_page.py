@@ -10,13 +10,6 @@ from fleet.teams.models import AuditEntry
 PAGE = "/t/acme/costs/report/2026-11/"
 
 
-@pytest.fixture(autouse=True)
-def _no_throttles():
-    from django.core.cache import cache
-
-    cache.clear()
-
-
 @pytest.mark.usefixtures("november")
 def test_it_shows_the_mail_in_a_frame_that_only_we_may_draw(as_user, vera):
     client = as_user(vera)

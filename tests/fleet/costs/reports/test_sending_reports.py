@@ -10,8 +10,9 @@ import pytest
 from django.db import connection
 
 from fleet.costs.month import Month
+from fleet.costs.reports import sending
 from fleet.costs.reports.models import CostReportMail
-from fleet.costs.reports.sending import MOST_ATTEMPTS, choose_report, due, send_due
+from fleet.costs.reports.sending import MOST_ATTEMPTS, choose_report, due, send_at, send_due
 from fleet.costs.spend.models import CostProgress
 from fleet.teams.audit import Actor
 from fleet.teams.models import AuditEntry, Membership
@@ -65,8 +66,6 @@ def test_eight_is_eight_in_the_teams_zone(acme, zone, begins):
 @pytest.mark.parametrize(("name", "hour"), [("2026-10", 13), ("2027-03", 12)])
 def test_a_change_of_clocks_on_the_way_moves_it(acme, name, hour):
     """New York: eight is 13:00 UTC in winter and 12:00 in summer; in 2026 clocks go back on the first of November itself."""
-    from fleet.costs.reports.sending import send_at
-
     acme.time_zone = "America/New_York"
     month = Month.of(acme, now=datetime(2027, 6, 1, tzinfo=UTC), name=name)
     assert send_at(month).astimezone(UTC).hour == hour
@@ -153,8 +152,6 @@ def test_who_left_gets_none(acme, alice, outbox, now):
 @pytest.mark.usefixtures("november")
 def test_two_workers_at_once_send_one_mail(outbox, now, monkeypatch):
     """Both see that nothing went out yet, and meet before either has claimed it."""
-    from fleet.costs.reports import sending
-
     barrier, real = Barrier(2), sending.claim
 
     def meet(**asked):
