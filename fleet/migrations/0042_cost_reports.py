@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0040_budget_outlook'),
+        ('fleet', '0041_typed_charges'),
     ]
 
     operations = [
