@@ -36,7 +36,8 @@ def count_costs() -> int:
     """Brings the counters up to the sums; how many moved."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNT)
-        return cursor.rowcount
+        moved: int = cursor.rowcount
+        return moved
 
 
 def cost_families(team_ids: Collection[int], _now: datetime) -> Iterator[Family]:

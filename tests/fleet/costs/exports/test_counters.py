@@ -9,7 +9,7 @@ import pytest
 
 from fleet.costs.budgets.models import Budget
 from fleet.costs.exports.counting import budget_families, cost_families, count_costs
-from fleet.costs.spend.models import CostDay, CostGroupDay
+from fleet.costs.spend.models import CostGroupDay
 from fleet.inventory.models import ProviderAccount
 from fleet.states import GpuState
 from fleet.telemetry.giving.text import pieces
@@ -49,15 +49,16 @@ def test_it_is_told_by_account_project_and_meter(acme, account, project, make_in
 
 
 def test_a_day_that_is_summed_again_to_less_takes_nothing_back(acme, make_instance, told):
-    spend_on(acme, DAY, 10, instance=make_instance())
+    machine = make_instance()
+    spend_on(acme, DAY, 10, instance=machine)
     count_costs()
     CostGroupDay.objects.update(amount=6, working_amount=6)
     assert count_costs() == 0
     assert told()["rackrent_cost_total", "compute"] == "10"
-    spend_on(acme, date(2026, 11, 3), 3, instance=CostDay.objects.get().instance)
+    spend_on(acme, date(2026, 11, 3), 3, instance=machine)
     count_costs()
     assert told()["rackrent_cost_total", "compute"] == "10"
-    spend_on(acme, date(2026, 11, 4), 3, instance=CostDay.objects.first().instance)
+    spend_on(acme, date(2026, 11, 4), 3, instance=machine)
     count_costs()
     assert told()["rackrent_cost_total", "compute"] == "12"
 

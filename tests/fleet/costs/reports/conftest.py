@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 import time_machine
 from django.core import mail
+from django.core.mail import EmailMessage
 
 from fleet.costs.spend.models import CostProgress
 from fleet.states import GpuState
@@ -25,7 +26,7 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def outbox(settings) -> list:
+def outbox(settings) -> list[EmailMessage]:
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     mail.outbox = []
     return mail.outbox
