@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 
-from django.core.cache import cache
 from django.db import connection
 
 from fleet.costs.budgets.shown import budgets_of
@@ -18,7 +17,6 @@ from fleet.costs.exports.models import CostCounter
 from fleet.teams.models import Team
 from fleet.telemetry.giving.text import Family, Point, label_set
 
-BUDGET_SECONDS = 60
 _COUNT = """
 INSERT INTO cost_counter (team_id, account_id, project_id, meter, currency, amount, idle_amount)
 SELECT day.team_id, own.account_id, own.project_id, day.meter, day.currency,
@@ -50,11 +48,8 @@ def cost_families(team_ids: Collection[int], _now: datetime) -> Iterator[Family]
 
 
 def budget_families(team_ids: Collection[int], now: datetime) -> Iterator[Family]:
-    """Read anew once a minute, whoever asks how often."""
-    lines: list[Point] = []
-    for team in Team.objects.filter(pk__in=team_ids).order_by("pk"):
-        key = f"cost-metrics:budgets:{team.pk}"
-        lines += cache.get_or_set(key, lambda team=team: remaining_of(team, now), BUDGET_SECONDS) or []
+    teams = Team.objects.filter(pk__in=team_ids, budgets__removed_at=None).distinct().order_by("pk")
+    lines = [point for team in teams for point in remaining_of(team, now)]
     description = "What of a budget is left in its present period; below 0 where it is spent."
     yield Family("rackrent_budget_remaining", "gauge", description, lines)
 

@@ -47,10 +47,10 @@ def costs_report(request: TeamRequest, month: str) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # our views take a TeamRequest, and more
 def costs_report_mail(request: TeamRequest, month: str) -> HttpResponse:
-    """The mail itself, as the page above shows it."""
+    """The mail itself, as the page above shows it. A month without money has none, and leads to the page that says so."""
     report = report_of(team=request.team, month=month_of(request, month))
     if report is None:
-        raise Http404
+        return redirect("costs_report", request.team.slug, month)
     return HttpResponse(html_of(report, team=request.team))
 
 

@@ -12,6 +12,6 @@ MoreFamilies = Callable[[Collection[int], datetime], Iterator[Family]]
 more_families: list[MoreFamilies] = []
 
 
-def added(team_ids: Collection[int], *, now: datetime) -> Iterator[Family]:
-    for more in more_families:
-        yield from more(team_ids, now)
+def added(team_ids: Collection[int], *, now: datetime) -> list[Family]:
+    """All that they need is read here, and nothing while the page is sent: threads that send have no connection to give back."""
+    return [family for more in more_families for family in more(team_ids, now)]

@@ -11,6 +11,8 @@ ROUTES = {route.name: route for route in team_routes()}
 # What every member may send, and why.
 FOR_EVERY_MEMBER = {
     "leave_team": "nobody has to stay",
+    "costs_report_send": "who reads money may have it mailed to themselves",
+    "costs_report_wish": "everybody chooses for themselves",
     "calendar_make": "a calendar of their own",
     "calendar_revoke": "a calendar of their own",
     "channel_new": "a channel of their own",

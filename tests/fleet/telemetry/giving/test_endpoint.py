@@ -102,5 +102,5 @@ def test_a_larger_fleet_costs_no_more_queries(fresh, acme, bearer, make_instance
             MachineEvent.objects.create(instance=more, gpu=gpu, at=timezone.now(), kind="xid", code=79)
     more_series, more_queries = ask()
     assert (series, more_series) == (2, 8)
-    # Token; machines with their GPUs, hosts, agents, exporters; readings, hosts, states, XIDs, costs.
-    assert more_queries == queries <= 11
+    # Token; machines with their GPUs, hosts, agents, exporters; readings, hosts, states, XIDs, costs; counters of money, budgets.
+    assert more_queries == queries <= 14
