@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0041_typed_charges'),
+        ('fleet', '0043_idle_burn'),
     ]
 
     operations = [
