@@ -74,7 +74,7 @@ def taken(request: TeamRequest, upload: BillUpload) -> HttpResponse:
 def draw(request: TeamRequest, upload: BillUpload, *, form: ColumnsForm | None = None) -> HttpResponse:
     seen: Previewed = previewed(upload, now=timezone.now())
     assigned = upload.reading.get("columns") or {}
-    may_assign = seen.sheet.columns and seen.sheet.layout in {"", "own", "assigned"}
+    may_assign = seen.sheet.columns and seen.sheet.layout in {"", "assigned"}
     context = {
         **frame(request),
         **told_preview(seen),
