@@ -5,6 +5,7 @@ A bill whose lines are for longer than a day is compared by its own periods. `co
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from itertools import pairwise
+from typing import TypeVar
 
 ZERO = Decimal(0)
 DAY = timedelta(days=1)
@@ -163,6 +165,9 @@ class Tolerance:
         return abs(line.difference) <= max(self.amount, abs(line.billed_amount) * self.share)
 
 
+R = TypeVar("R", "Counted", "Billed")
+
+
 def compare(counted: Iterable[Counted], billed: Iterable[Billed], doubts: Iterable[Doubt] = ()) -> Iterator[Line]:
     """Lines without a verdict, by key and time. What one side has and the other does not is a line too."""
     mine, theirs, unsure = list(counted), list(billed), list(doubts)
@@ -185,13 +190,28 @@ def by_key(rows: Iterable[Counted | Billed | Doubt], whole: set[tuple[int, str]]
 def lines_of(key: Key, counted: list[Counted], billed: list[Billed], doubts: list[Doubt]) -> Iterator[Line]:
     periods = merged((one.start, one.end) for one in billed)
     parts = [part for one in counted for part in cut(one, periods)]
-    days = {day_of(part.start) for part in parts if not within(part, periods)}
-    for start, end in sorted([*periods, *days_outside(days, periods)]):
-        here = tuple(part for part in parts if start <= part.start and part.end <= end)
-        there = tuple(one for one in billed if start <= one.start and one.end <= end)
-        unsure = tuple(one for one in doubts if one.start < end and one.end > start)
-        if here or there:
-            yield Line(key, start, end, here, there, unsure)
+    days = {day_of(part.start) for part in parts if span_at(part.start, periods) is None}
+    spans = sorted([*periods, *days_outside(days, periods)])
+    here, there = by_span(parts, spans), by_span(billed, spans)
+    for span in spans:
+        if span in here or span in there:
+            unsure = tuple(one for one in doubts if one.start < span[1] and one.end > span[0])
+            yield Line(key, *span, tuple(here.get(span, ())), tuple(there.get(span, ())), unsure)
+
+
+def by_span(rows: Iterable[R], spans: Sequence[Period]) -> dict[Period, list[R]]:
+    """No row reaches over the edge of a span."""
+    found: dict[Period, list[R]] = defaultdict(list)
+    for row in rows:
+        if (span := span_at(row.start, spans)) is not None:
+            found[span].append(row)
+    return found
+
+
+def span_at(at: datetime, spans: Sequence[Period]) -> Period | None:
+    """Of spans in order that do not overlap."""
+    number = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return spans[number] if number >= 0 and at < spans[number][1] else None
 
 
 def merged(periods: Iterable[Period]) -> list[Period]:
@@ -214,12 +234,8 @@ def days_outside(days: Iterable[datetime], periods: Sequence[Period]) -> Iterato
     for day in sorted(days):
         edges = sorted({day, day + DAY, *(edge for period in periods for edge in period if day < edge < day + DAY)})
         for start, end in pairwise(edges):
-            if not any(first <= start and end <= last for first, last in periods):
+            if span_at(start, periods) is None:
                 yield start, end
-
-
-def within(part: Counted, periods: Sequence[Period]) -> bool:
-    return any(start <= part.start and part.end <= end for start, end in periods)
 
 
 def cut(one: Counted, periods: Sequence[Period]) -> Iterator[Counted]:
