@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
 from fleet.costs.budgets import words
-from fleet.costs.budgets.shown import budgets_of, footer, headline, scale_of
+from fleet.costs.budgets.shown import budgets_of, footer, headline, judged_at, scale_of
 from fleet.costs.month import Month
 from fleet.panels import Context, NavItem, Panel
 from fleet.teams.access import TeamRequest
@@ -30,5 +30,6 @@ def budgets_panel(request: TeamRequest, month: Month) -> Context | None:
         "headline": headline(lines),
         "scale": scale_of(lines),
         "footer": footer(lines),
+        "judged_at": judged_at(lines),
         "may_change": request.membership.can(Role.ADMIN),
     }

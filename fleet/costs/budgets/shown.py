@@ -210,6 +210,11 @@ def _crossings_of(budgets: Sequence[Budget]) -> dict[int, list[Crossing]]:
     return found
 
 
+def judged_at(lines: Iterable[BudgetLine]) -> datetime | None:
+    """How old the oldest of their forecasts is."""
+    return min((line.budget.judged_at for line in lines if line.budget.judged_at), default=None)
+
+
 def scale_of(lines: Iterable[BudgetLine]) -> list[tuple[int, float]]:
     """The thresholds over the bars: percent and place, if all budgets together have few."""
     percents = sorted({mark.percent for line in lines for mark in line.marks if mark.percent <= BAR_PERCENT})

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from fleet.costs.budgets.forms import BudgetForm
 from fleet.costs.budgets.manage import add_budget, remove_budget, update_budget
 from fleet.costs.budgets.models import Budget, Crossing
-from fleet.costs.budgets.shown import RELATED, budgets_of, footer, headline, lines_of, scale_of
+from fleet.costs.budgets.shown import RELATED, budgets_of, footer, headline, judged_at, lines_of, scale_of
 from fleet.inventory.plans.actions import cancel_action, ended_words
 from fleet.inventory.plans.blocks import lift_block
 from fleet.inventory.plans.gate import blocks_for_page, remedy_words
@@ -41,6 +41,7 @@ def budgets(request: TeamRequest) -> HttpResponse:
         "headline": headline(lines),
         "scale": scale_of(lines),
         "footer": footer(lines),
+        "judged_at": judged_at(lines),
         "blocks": blocks_for_page(request.team.pk),
         "remedy": remedy_words(),
         "plans": plans_of(request),
