@@ -6,13 +6,14 @@ import csv
 import io
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from fleet.costs.book.machines import Machine, read_everything
-from fleet.costs.book.seen import sightings_of
+from fleet.costs.book.fold import look
+from fleet.costs.book.machines import read_everything, read_machines
 from fleet.costs.ledger.sightings import COLUMNS, HOURLY_STORAGE, MOST_NAME, Sighting
 from fleet.inventory.models import Instance
 
@@ -31,15 +32,13 @@ def observation_csv(
 
 
 def sightings(ids: Sequence[int], *, since: datetime | None, until: datetime | None) -> Iterator[Sighting]:
-    rows = Instance.objects.filter(pk__in=ids).order_by("pk")
-    found = rows.values_list("pk", "account_id", "team_id", "account__kind", "name")
-    names = {pk: name for pk, *_, name in found}
-    machines = {pk: Machine(pk, account, team, kind) for pk, account, team, kind, _ in found}
+    names = dict(Instance.objects.filter(pk__in=ids).values_list("pk", "name"))
+    machines = read_machines(ids)
     read_everything(machines)
     for one in machines.values():
         # The number keeps machines of one name apart, and a name that begins like a formula from being one.
         name = f"{one.instance_id} {names[one.instance_id]}"[:MOST_NAME].strip()
-        told = sightings_of(one.rows, machine=name, rate_has_disks=one.rate_has_disks)
+        told = [replace(seen, machine=name) for seen in look(one, one.rows)]
         yield from within(told, since=since, until=until)
 
 

@@ -72,7 +72,9 @@ def keep_older(ledger: MachineLedger, machine: Machine, first: Sighting) -> list
 
 
 def look(machine: Machine, rows: Sequence[Observation]) -> list[Sighting]:
-    return sightings_of(rows, machine=machine.name, rate_has_disks=machine.rate_has_disks)
+    return sightings_of(
+        rows, machine=machine.name, rate_has_disks=machine.rate_has_disks, counted_until=machine.counted_until
+    )
 
 
 def resume(ledger: MachineLedger, stored: Iterable[Stored], last: Sighting) -> None:

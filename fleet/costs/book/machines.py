@@ -42,6 +42,15 @@ ORDER BY m.instance_id, l.period DESC
 """
 
 
+# A machine of an account that was disconnected and connected again is listed anew: what it cost until then stands in the old account.
+_COUNTED_UNTIL = """\
+SELECT i.id, max(other.disconnected_at) FROM fleet_instance i JOIN fleet_provideraccount a ON a.id = i.account_id
+JOIN fleet_provideraccount other ON other.team_id = i.team_id AND other.kind = a.kind AND other.disconnected_at <= i.first_seen_at
+JOIN fleet_instance twin ON twin.account_id = other.id AND twin.region = i.region AND twin.external_id = i.external_id AND twin.id <> i.id
+WHERE i.id = ANY(%(ids)s) GROUP BY i.id
+"""
+
+
 @dataclass(slots=True)
 class Machine:
     """One machine and what its ledger holds. `rows`: of the log, in the order in which they were written."""
@@ -51,6 +60,8 @@ class Machine:
     team_id: int
     kind: str
     has_history: bool = False
+    # Before this it was counted as a machine of another account.
+    counted_until: datetime | None = None
     progress: LedgerProgress | None = None
     rows: list[Observation] = field(default_factory=list)
     stored: list[Stored] = field(default_factory=list)
@@ -93,6 +104,10 @@ def read_machines(ids: Collection[int]) -> dict[int, Machine]:
     rows = Instance.objects.filter(pk__in=ids).annotate(has_history=Exists(closed)).order_by("pk")
     found = rows.values_list("pk", "account_id", "team_id", "account__kind", "has_history")
     machines = {pk: Machine(pk, account, team, kind, has_history) for pk, account, team, kind, has_history in found}
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTED_UNTIL, {"ids": list(ids)})
+        for pk, until in cursor.fetchall():
+            machines[pk].counted_until = until
     for progress in LedgerProgress.objects.filter(instance__in=ids):
         machines[progress.instance_id].progress = progress
     return machines

@@ -29,14 +29,22 @@ class Seen:
     before_until: datetime | None
 
 
-def sightings_of(rows: Sequence[Observation], *, machine: str, rate_has_disks: bool) -> list[Sighting]:
-    """Of rows of one machine in the order in which they were written, which is what counts: a list may begin before a reading and end after it."""
+def sightings_of(
+    rows: Sequence[Observation], *, machine: str, rate_has_disks: bool, counted_until: datetime | None = None
+) -> list[Sighting]:
+    """Of rows of one machine in the order in which they were written, which is what counts: a list may begin before a reading and end after it.
+
+    `counted_until`: what began before is somebody else's until then.
+    """
     found: list[Sighting] = []
     for seen in counted(rows):
         at = max(seen.at, found[-1].seen_at) if found else seen.at
         if found and seen.before_until is not None and found[-1].seen_at < min(seen.before_until, at):
             found.append(replace(found[-1], seen_at=min(seen.before_until, at)))
         found.append(sighting_of(seen.row, at=at, machine=machine, rate_has_disks=rate_has_disks))
+        told = found[-1].provider_time
+        if counted_until is not None and told is not None and told < counted_until:
+            found[-1] = replace(found[-1], provider_time=counted_until)
     return found
 
 

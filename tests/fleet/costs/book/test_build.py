@@ -105,6 +105,19 @@ class TestLeftOut:
         build_ledger(now=NOW)
         assert spans(machine) == [("compute", 0, 20), ("unknown", 20, None)]
 
+    def test_an_account_that_is_connected_again_charges_nothing_twice(self, machine, make_instance, acme):
+        log(machine, 0, started=-60)
+        missed(machine, 20, state="unknown", billing="unknown")
+        ProviderAccount.objects.filter(pk=machine.account_id).update(disconnected_at=at(20))
+        again = ProviderAccount.objects.create(team=acme, kind="runpod", name="RunPod again")
+        same = make_instance(account=again, first_seen_at=at(30))
+        other = make_instance(name="other", account=again, first_seen_at=at(30))
+        for one in (same, other):
+            log(one, 30, started=-60)
+        build_ledger(now=NOW)
+        assert spans(machine, "compute") == [("compute", -60, 20)]
+        assert (spans(same), spans(other)) == ([("compute", 20, None)], [("compute", -60, None)])
+
 
 class TestLaunches:
     def test_a_launch_begins_when_the_provider_says(self, machine):
