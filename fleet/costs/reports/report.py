@@ -23,6 +23,8 @@ MOST_LINES = 8
 MOST_WASTERS = 5
 # A forecast that was made in the first days knew little of the month.
 FORECAST_FROM_DAY = 10
+# The marks of the states where no drawing is seen.
+TWINS = {GpuState.HELD_IDLE: "⬓", GpuState.FREE: "□", GpuState.STALLED: "⊠"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Waster:
     name: str
     amount: Decimal
     state: GpuState
+
+    @property
+    def mark(self) -> str:
+        return TWINS[self.state]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +182,7 @@ def wasters_of(found: Spend) -> tuple[Waster, ...]:
 
 
 def main_cause(found: Sum) -> GpuState:
-    causes = (GpuState.HELD_IDLE, GpuState.FREE, GpuState.STALLED)
-    return max(causes, key=lambda state: found.states.get(state, NOTHING))
+    return max(TWINS, key=lambda state: found.states.get(state, NOTHING))
 
 
 def bars_of(found: Spend, month: Month) -> tuple[Bar, ...]:

@@ -56,7 +56,13 @@ def test_its_totals_are_the_one_functions(acme, month):
 @pytest.mark.usefixtures("november")
 def test_both_forms_say_the_same(both):
     for form in both():
-        for word in ("$1,500", "50% more than October, which came to $1,000", "$300 bought nothing: 20%", "Vision"):
+        for word in (
+            "$1,500",
+            "50% more than October, which came to $1,000",
+            "$300 bought nothing: 20%",
+            "Vision",
+            "⬓ Held idle",
+        ):
             assert word in form
         assert "¥70.00 has no rate to USD" in form
         assert "/t/acme/costs/?month=2026-11" in form
