@@ -19,6 +19,8 @@ from rest_framework.views import APIView
 from fleet.alerts.api import alerts, answering, channels, escalation, routes, rules
 from fleet.alerts.api import windows as maintenance
 from fleet.costs.api import anomalies, forecasting, observations, rates, spending
+from fleet.costs.attribution.api import rules as attribution_rules
+from fleet.costs.attribution.api import sharing, spans
 from fleet.costs.balances import api as balances
 from fleet.costs.bills.api import bills, comparisons
 from fleet.costs.budgets import api as budgets
@@ -62,6 +64,11 @@ router.register("launch-blocks", plans.LaunchBlockViewSet)
 router.register("planned-actions", plans.PlannedActionViewSet)
 router.register("balances", balances.BalanceViewSet)
 router.register("budgets", budgets.BudgetViewSet)
+router.register("attribution-rules", attribution_rules.AttributionRuleViewSet)
+router.register("attribution-spans", spans.AttributionSpanViewSet)
+router.register("reattributions", spans.ReattributionViewSet)
+router.register("machine-splits", sharing.MachineSplitViewSet, basename="machine-splits")
+router.register("unix-users", sharing.UnixUserViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)
 router.register("provider-scores", offer_lists.ProviderScoreViewSet)

@@ -347,6 +347,7 @@ SPECTACULAR_SETTINGS = {
         "ChannelKind": "fleet.alerts.api.channels.KINDS",
         "DeliveryState": "fleet.alerts.channels.models.DeliveryState",
         "AlertQuiet": "fleet.alerts.models.Quiet",
+        "MachineSplitMode": "fleet.costs.attribution.models.SplitMode",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -13,6 +13,8 @@ from django.utils import timezone
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.attribution.models import AttributionRule, MachineSplit, Reattribution, UnixUser
+from fleet.costs.attribution.sync import sync_attribution
 from fleet.costs.balances.models import BalanceReading
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget, Crossing
@@ -128,6 +130,15 @@ def fleet(acme, alice, bob, project, account, make_instance):
         currency="USD",
         spent=4012,
     )
+    AttributionRule.objects.create(team=acme, order=1, name_pattern="train-*", project=project, created_by=alice)
+    MachineSplit.objects.create(instance=instance, split="holds")
+    UnixUser.objects.create(team=acme, name="ada", owner=alice, project=project)
+    sync_attribution(team=acme, now=NOW)
+    again = Reattribution.objects.create(
+        team=acme, start=NOW - timedelta(hours=9), until=NOW, project=project, owner=bob, reason="x", actor_label="bob",
+        before=[{"project": None, "owner": None, "amounts": {"USD": "1.005"}}], after=[],
+    )  # fmt: skip
+    again.instances.add(instance)
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW

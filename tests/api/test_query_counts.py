@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.door import raise_event
 from fleet.alerts.models import MaintenanceWindow
+from fleet.costs.attribution.models import AttributionRule, MachineSplit, Reattribution, UnixUser
+from fleet.costs.attribution.sync import sync_attribution
 from fleet.costs.balances.models import BalanceReading
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget
@@ -64,6 +66,12 @@ def more(fleet, acme, alice, make_instance):
             Route.objects.create(channel=channel)
             Operation.objects.create(team=other, account=cloud, instance=machine, kind="stop", token=f"more-{number}")
             BalanceReading.objects.create(account=cloud, at=NOW, amount=118, currency="USD", source="typed")
+            AttributionRule.objects.create(team=other, order=number + 2, project=project, owner=alice, created_by=alice)
+            MachineSplit.objects.create(instance=machine, split="holds")
+            UnixUser.objects.create(team=other, instance=machine, name=f"user-{number}", owner=alice, project=project)
+            sync_attribution(team=other, now=NOW)
+            hours = {"start": NOW - timedelta(hours=9), "until": NOW}
+            Reattribution.objects.create(team=other, project=project, **hours).instances.add(machine)
             Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
@@ -121,6 +129,7 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     assert more_rows >= rows + 3
     assert more_queries == queries
     # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
-    # for routes their projects; for offers the models that there are, and ratings, for the order and for the page.
+    # for routes their projects, for re-attributions their machines; for offers the models that there are, and ratings, for the order and for the page.
     more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1, "/api/v1/offers/": 4}
+    more_of["/api/v1/reattributions/"] = 1
     assert queries <= 4 + 1 + more_of.get(address, 0)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from fleet.costs.attribution.models import AttributionRule, SplitMode
 from fleet.costs.attribution.reading import rules_in_force
 from fleet.costs.attribution.sync import lock_attribution, sync_attribution
+from fleet.inventory.machine_forms import MAX_LABELS
 from fleet.inventory.models import ProviderAccount
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Team, User
@@ -142,6 +143,8 @@ def check_rule(*, team: Team, said: RuleSaid) -> None:
         raise ValidationError({"account": _("Choose a provider account of this team.")})
     if said.label_value and not said.label_key:
         raise ValidationError({"label_key": _("Name the label that has this value, or leave both empty.")})
+    if len(said.labels) > MAX_LABELS:
+        raise ValidationError({"labels": _("At most %(n)d labels fit.") % {"n": MAX_LABELS}})
     if not (said.project or said.owner or said.labels or said.split != SplitMode.WHOLE):
         raise ValidationError(
             {"project": _("The rule gives its machines nothing: choose a project, an owner or labels.")}

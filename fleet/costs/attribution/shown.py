@@ -12,7 +12,7 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
 from fleet.costs.attribution.desired import Attribution
-from fleet.costs.attribution.models import AttributionSpan, Reattribution, SplitMode
+from fleet.costs.attribution.models import AttributionSource, AttributionSpan, Reattribution, SplitMode
 from fleet.costs.attribution.money import Amounts, Whose
 from fleet.costs.attribution.standing import Names, Preview
 from fleet.formats import amounts_text
@@ -55,10 +55,7 @@ class SpanShown:
     start: datetime
     end: datetime | None
     whose: str
-    job: str
-    split: str
-    why: str
-    note: str
+    details: list[str]
 
 
 def preview_lines(team: Team, preview: Preview) -> dict[str, Any]:
@@ -129,15 +126,24 @@ def spans_shown(instance: Instance) -> list[SpanShown]:
 
 def span_shown(row: AttributionSpan) -> SpanShown:
     parts = (row.project.name if row.project else "", row.owner.display_name if row.owner else "")
-    why = row.get_source_display()
-    if row.rule:
-        why = _("%(why)s %(order)d") % {"why": why, "order": row.rule.order}
+    split = "" if row.split == SplitMode.WHOLE else row.get_split_display()
+    job = _("job %(name)s") % {"name": row.job} if row.job else ""
     return SpanShown(
         row.period.lower,
         row.period.upper,
         " · ".join(part for part in parts if part) or _("nobody"),
-        row.job,
-        "" if row.split == SplitMode.WHOLE else row.get_split_display(),
-        why,
-        row.note,
+        [part for part in (why_text(row), split, job, row.note) if part],
     )
+
+
+def why_text(row: AttributionSpan) -> str:
+    """What decided; "" where nothing did."""
+    if row.source == AttributionSource.MACHINE:
+        return ""
+    if row.rule is None:
+        return str(row.get_source_display())
+    if row.source == AttributionSource.RULE:
+        return _("by rule %(order)d") % {"order": row.rule.order}
+    if row.source == AttributionSource.MANUAL:
+        return _("set on the machine, what was left open by rule %(order)d") % {"order": row.rule.order}
+    return _("attributed again, as rule %(order)d says") % {"order": row.rule.order}

@@ -1,0 +1,1 @@
+"""Attribution over the API."""
