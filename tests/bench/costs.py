@@ -25,6 +25,7 @@ INSERT INTO cost_group (id, team_id, account_id, project_id, owner_id, job, labe
 SELECT 1 + owner * 6 + kind, %(team)s, (%(accounts)s::bigint[])[1 + owner %% 4], 1000 + owner %% 20, 1000 + owner, '', '{}', md5('{}'),
     (ARRAY['H100', 'A100', 'L40S'])[1 + kind %% 3], (ARRAY['spot', 'on_demand'])[1 + kind / 3], 'exclusive', 'eu', false
 FROM generate_series(0, 199) owner, generate_series(0, 5) kind;
+SELECT setval(pg_get_serial_sequence('cost_group', 'id'), 5000);
 """
 _GROUP_OF = "1 + (n %% 200) * 6 + (n / 200) %% 6"
 _STATES = "amount * 0.5, amount * 0.1, amount * 0.1, 0, amount * 0.05, amount * 0.2, amount * 0.05"
@@ -36,15 +37,15 @@ _DAYS = f"""
 INSERT INTO cost_day (team_id, day, instance_id, group_id, meter, currency, {_COLUMNS})
 SELECT %(team)s, day::date, n, {_GROUP_OF}, meter, 'USD', amount, {_STATES}, 345600, 69120, 69120, 0, 34560, 138240, 86400, 0
 FROM generate_series(%(first)s::date, %(past_last)s::date - 1, '1 day') day, generate_series(%(low)s, %(high)s) n,
-    (VALUES ('compute', 48.12345678901234), ('disk_running', 0.98765432101234)) one (meter, amount)
+    (VALUES ('compute', 48.12345678901234), ('disk_running', 0.98765432101234)) one (meter, amount) ORDER BY day
 """
 _GROUP_DAYS = f"""
 INSERT INTO cost_group_day (team_id, day, group_id, meter, currency, {_COLUMNS})
-SELECT team_id, day, group_id, meter, currency, {{sums}} FROM cost_day GROUP BY 1, 2, 3, 4, 5
+SELECT team_id, day, group_id, meter, currency, {{sums}} FROM cost_day GROUP BY 1, 2, 3, 4, 5 ORDER BY day
 """
 _MONTH_ROWS = f"""
 INSERT INTO cost_month (team_id, month, instance_id, group_id, meter, currency, {_COLUMNS})
-SELECT team_id, date_trunc('month', day)::date, instance_id, group_id, meter, currency, {{sums}} FROM cost_day GROUP BY 1, 2, 3, 4, 5, 6
+SELECT team_id, date_trunc('month', day)::date, instance_id, group_id, meter, currency, {{sums}} FROM cost_day GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 2
 """
 # A price for each month, as prices change.
 _LEDGER = """

@@ -117,6 +117,7 @@ span AS MATERIALIZED (
 )
 """
 # `running`: how much of a charge was paid while the machine was on. What was paid beyond the time that it was on was paid while it was off.
+# Shares of time are whole billionths: their products are exact, and PostgreSQL is quick with whole numbers.
 # `unseen`: time beyond the one that was paid, before a machine was there or after: what is not known of an hour is of this first.
 _WEIGHED = """
 owned AS (
@@ -130,13 +131,13 @@ owned AS (
     LEFT JOIN whose ON whose.instance_id = piece.instance_id AND whose.hour = piece.hour
 ), seen AS (
     SELECT *, greatest(0, {last} - paid * ({last} + stopped)) AS unseen FROM owned
-), weighed AS (
+), weighed AS MATERIALIZED (
     SELECT *, {last} - least(unseen, {last} - {last_but_one}) AS running_seconds,
-        CASE WHEN kind = 'disk_stopped' THEN 0 WHEN {last} + stopped <= 0 OR paid <= 0 THEN 1
-            ELSE round(least(1, {last} / ({last} + stopped) / paid)::numeric, 9) END AS running
+        CASE WHEN kind = 'disk_stopped' THEN 0 WHEN {last} + stopped <= 0 OR paid <= 0 THEN {whole}
+            ELSE round({whole} * least(1, {last} / ({last} + stopped) / paid))::bigint END AS running
     FROM seen
-), shares AS (
-    SELECT *, {cumulated_shares}, (seconds * share)::float8 AS share_seconds FROM weighed
+), shares AS MATERIALIZED (
+    SELECT *, {cumulated_shares}, amount * share AS part, (seconds * share)::float8 AS share_seconds FROM weighed
 )
 """
 _SUMMED = """
@@ -150,7 +151,7 @@ summed AS MATERIALIZED (
 _GROUPS = """
 made AS (
     INSERT INTO cost_group (labels, {columns}) SELECT DISTINCT ON ({columns}) labels, {columns} FROM summed
-    ON CONFLICT DO NOTHING RETURNING id, {columns}
+    WHERE NOT EXISTS (SELECT FROM cost_group "group" WHERE {same}) RETURNING id, {columns}
 ), "group" AS (
     SELECT id, {columns} FROM cost_group WHERE team_id = %(team_id)s UNION ALL SELECT id, {columns} FROM made
 ), grouped AS (
@@ -168,21 +169,27 @@ made AS (
 # Rows that say the same already stay as they are: of machines that are off, nothing is written every few minutes.
 _REPLACE = """
 gone AS (
-    DELETE FROM {table} old WHERE {scope} AND NOT EXISTS (SELECT FROM line WHERE {same})
-    RETURNING {told}
+    DELETE FROM {table} kept USING {scope} AND NOT EXISTS (SELECT FROM line WHERE {same})
+    RETURNING {told_of_kept}
 ), written AS (
-    INSERT INTO {table} AS old ({columns}) SELECT {columns} FROM line
+    INSERT INTO {table} AS kept ({columns}) SELECT {columns} FROM line
     ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE {differs}
-    RETURNING {told}
+    RETURNING {told_of_kept}
 )
 SELECT DISTINCT {told} FROM (SELECT {told} FROM gone UNION ALL SELECT {told} FROM written) AS touched
 """
 _DAY_SCOPE = """
-old.team_id = %(team_id)s AND old.day >= %(first_day)s AND old.day < %(past_last_day)s AND EXISTS (
-    SELECT FROM wanted JOIN cost_group "group" ON "group".id = old.group_id
-    WHERE wanted.instance_id = coalesce(old.instance_id, 0) AND wanted.account_id = "group".account_id AND old.day >= wanted.since_day
-)
+wanted, cost_group "group" WHERE kept.team_id = %(team_id)s AND kept.day >= %(first_day)s AND kept.day < %(past_last_day)s
+    AND "group".id = kept.group_id AND wanted.account_id = "group".account_id
+    AND wanted.instance_id = coalesce(kept.instance_id, 0) AND kept.day >= wanted.since_day
 """
+_GROUP_DAY_SCOPE = "pair WHERE kept.team_id = %(team_id)s AND kept.day = pair.day AND kept.group_id = pair.group_id"
+_MONTH_SCOPE = """
+wanted, cost_group "group" WHERE kept.team_id = %(team_id)s AND kept.month = %(month)s AND "group".id = kept.group_id
+    AND wanted.account_id = "group".account_id AND wanted.instance_id = coalesce(kept.instance_id, 0)
+"""
+# Of a share of time.
+WHOLE = 10**9
 
 
 def sum_days() -> sql.Composed:
@@ -208,8 +215,7 @@ def sum_group_days() -> sql.Composed:
         "SELECT team_id, day, group_id, meter, currency, {sums} FROM cost_day JOIN pair USING (day, group_id) "
         "WHERE team_id = %(team_id)s GROUP BY team_id, day, group_id, meter, currency), "
     ).format(sums=_sum_all())
-    scope = "old.team_id = %(team_id)s AND (old.day, old.group_id) IN (SELECT day, group_id FROM pair)"
-    return line + _replace("cost_group_day", GROUP_DAY_KEY, scope, ("day",))
+    return line + _replace("cost_group_day", GROUP_DAY_KEY, _GROUP_DAY_SCOPE, ("day",))
 
 
 def sum_months() -> sql.Composed:
@@ -222,11 +228,7 @@ def sum_months() -> sql.Composed:
         "WHERE day.team_id = %(team_id)s AND day >= %(month)s AND day < %(past_month)s "
         "GROUP BY day.team_id, day.instance_id, group_id, meter, currency), "
     ).format(sums=_sum_all())
-    scope = (
-        'old.team_id = %(team_id)s AND old.month = %(month)s AND EXISTS (SELECT FROM wanted JOIN cost_group "group" ON "group".id = old.group_id '
-        'WHERE wanted.instance_id = coalesce(old.instance_id, 0) AND wanted.account_id = "group".account_id)'
-    )
-    return line + _replace("cost_month", MONTH_KEY, scope, ("month",))
+    return line + _replace("cost_month", MONTH_KEY, _MONTH_SCOPE, ("month",))
 
 
 def _hours() -> sql.Composed:
@@ -242,28 +244,33 @@ def _hours() -> sql.Composed:
 def _weighed() -> sql.Composed:
     """`share_to_<state>`: the share of the time that the machine was on, of this state and those before it. Of the last one, all."""
     *states, last = RUNNING
+    whole = sql.Literal(WHOLE)
     shares = [
-        sql.SQL("CASE WHEN running_seconds > 0 THEN round(({} / running_seconds)::numeric, 9) ELSE 0 END AS {}").format(
-            _to(state), _share_to(state)
+        sql.SQL("CASE WHEN running_seconds > 0 THEN round({} * {} / running_seconds)::bigint ELSE 0 END AS {}").format(
+            whole, _to(state), _share_to(state)
         )
         for state in states
     ]
     return sql.SQL(_WEIGHED).format(
         last=_to(last),
         last_but_one=_to(states[-1]),
+        whole=whole,
         cumulated_hours=_joined([sql.SQL("coalesce(hour.{0}, 0) AS {0}").format(_to(state)) for state in RUNNING]),
-        cumulated_shares=_joined([*shares, sql.SQL("1 AS {}").format(_share_to(last))]),
+        cumulated_shares=_joined([*shares, sql.SQL("{}::bigint AS {}").format(whole, _share_to(last))]),
     )
 
 
 def _summed() -> sql.Composed:
+    """The factor comes after the sum: what is added up is an exact product with whole numbers."""
     exact = [
-        sql.SQL("sum(amount * share * {})").format(_weight(state)) + sql.SQL(" AS {}").format(_exact(state))
+        sql.SQL("coalesce(sum(part * nullif({}, 0)), 0) * {}::numeric AS {}").format(
+            _weight(state), sql.Literal(f"1e-{2 * (len(str(WHOLE)) - 1)}"), _exact(state)
+        )
         for state in STATES
     ]
     gpu_seconds = [
-        sql.SQL("sum(share_seconds * cards * ({})::float8) AS {}").format(
-            _weight(state), sql.Identifier(f"{state}_gpu_seconds")
+        sql.SQL("sum(share_seconds * cards * {}) / {} AS {}").format(
+            _weight(state), sql.Literal(float(WHOLE) ** 2), sql.Identifier(f"{state}_gpu_seconds")
         )
         for state in RUNNING
     ]
@@ -272,14 +279,14 @@ def _summed() -> sql.Composed:
     )
 
 
-def _weight(state: str) -> sql.Composable:
-    """The share of a charge that was paid in a state; the seven add up to 1."""
+def _weight(state: str) -> sql.Composed:
+    """The share of a charge that was paid in a state, in billionths of billionths; the seven add up to all of it."""
     if state == GpuState.STOPPED:
-        return sql.SQL("(1 - running)")
+        return sql.SQL("(({0} - running) * {0})").format(sql.Literal(WHOLE))
     if state == RUNNING[0]:
-        return sql.SQL("running * {}").format(_share_to(state))
+        return sql.SQL("(running * {})").format(_share_to(state))
     before = RUNNING[RUNNING.index(state) - 1]
-    return sql.SQL("running * ({} - {})").format(_share_to(state), _share_to(before))
+    return sql.SQL("(running * ({} - {}))").format(_share_to(state), _share_to(before))
 
 
 def _groups() -> sql.Composed:
@@ -319,17 +326,18 @@ def _before(place: int) -> sql.Composed:
 def _replace(table: str, key: tuple[str, ...], scope: str, told: tuple[str, ...]) -> sql.Composed:
     same = [
         sql.SQL(
-            "coalesce(line.{0}, 0) = coalesce(old.{0}, 0)" if name == "instance_id" else "line.{0} = old.{0}"
+            "coalesce(line.{0}, 0) = coalesce(kept.{0}, 0)" if name == "instance_id" else "line.{0} = kept.{0}"
         ).format(sql.Identifier(name))
         for name in key
     ]
     changes = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in SUMS]
-    differs = [sql.SQL("old.{0} <> EXCLUDED.{0}").format(sql.Identifier(name)) for name in SUMS]
+    differs = [sql.SQL("kept.{0} <> EXCLUDED.{0}").format(sql.Identifier(name)) for name in SUMS]
     return sql.SQL(_REPLACE).format(
         table=sql.Identifier(table),
         scope=sql.SQL(scope),
         same=sql.SQL(" AND ").join(same),
         told=_names(told),
+        told_of_kept=_joined(sql.Identifier("kept", name) for name in told),
         columns=_names((*key, *SUMS)),
         key=_names(key),
         changes=_joined(changes),
