@@ -26,6 +26,7 @@ from fleet.costs.bills.api import bills, comparisons
 from fleet.costs.budgets import api as budgets
 from fleet.costs.charges import api as charges
 from fleet.costs.exports.api import CostsExportView
+from fleet.costs.rightsizing import api as right_sizing
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -69,6 +70,7 @@ router.register("attribution-spans", spans.AttributionSpanViewSet)
 router.register("reattributions", spans.ReattributionViewSet)
 router.register("machine-splits", sharing.MachineSplitViewSet, basename="machine-splits")
 router.register("unix-users", sharing.UnixUserViewSet)
+router.register("right-sizing", right_sizing.RightSizingViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)
 router.register("provider-scores", offer_lists.ProviderScoreViewSet)

@@ -21,6 +21,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.exports.register import register as register_exports
         from fleet.costs.forecast.register import register as register_forecast
         from fleet.costs.rates.register import register as register_rates
+        from fleet.costs.rightsizing.register import register as register_right_sizing
         from fleet.costs.spend.register import register as register_spend
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
@@ -37,6 +38,7 @@ class FleetConfig(AppConfig):
         register_balances()
         register_attribution()
         register_spend()
+        register_right_sizing()
         register_forecast()
         register_bills()
         register_rates()

@@ -82,13 +82,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The break-even with one input lower and higher than assumed; None for never."""
+    """The break-even with one input lower and higher than assumed: own(1) / rent as it is, and None for never."""
 
     key: str
     low_input: Decimal
     high_input: Decimal
-    at_low: Decimal | None
-    at_high: Decimal | None
+    ratio_at_low: Decimal
+    ratio_at_high: Decimal
+
+    @property
+    def at_low(self) -> Decimal | None:
+        return _reachable(self.ratio_at_low)
+
+    @property
+    def at_high(self) -> Decimal | None:
+        return _reachable(self.ratio_at_high)
 
 
 def costs_of_owning(purchase: Purchase) -> dict[str, Decimal]:
@@ -113,7 +121,10 @@ def own_per_gpu_hour(purchase: Purchase) -> Decimal:
 
 def break_even(purchase: Purchase, *, rent_per_gpu_hour: Decimal) -> Decimal | None:
     """The utilization from which owning costs less, or None for never."""
-    utilization = own_per_gpu_hour(purchase) / rent_per_gpu_hour
+    return _reachable(own_per_gpu_hour(purchase) / rent_per_gpu_hour)
+
+
+def _reachable(utilization: Decimal) -> Decimal | None:
     return utilization if utilization <= 1 else None
 
 
@@ -150,13 +161,11 @@ def _check(purchase: Purchase, rent: Decimal, utilization: Decimal) -> None:
 def _sensitivity(purchase: Purchase, rent: Decimal) -> Iterator[Band]:
     """Bands as wide as published figures for the same thing lie apart."""
 
-    def at(changed: Purchase) -> Decimal | None:
-        return break_even(changed, rent_per_gpu_hour=rent)
+    def at(changed: Purchase, rent_per_gpu_hour: Decimal = rent) -> Decimal:
+        return own_per_gpu_hour(changed) / rent_per_gpu_hour
 
     low, high = Decimal("0.7"), Decimal("1.3")
-    yield Band(
-        "rent", rent * low, rent * high, *(break_even(purchase, rent_per_gpu_hour=rent * by) for by in (low, high))
-    )
+    yield Band("rent", rent * low, rent * high, *(at(purchase, rent * by) for by in (low, high)))
     price = purchase.price
     near = Decimal("0.85"), Decimal("1.15")
     yield Band("price", price * near[0], price * near[1], *(at(replace(purchase, price=price * by)) for by in near))

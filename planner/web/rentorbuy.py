@@ -28,7 +28,7 @@ def owning_row(option: TrainingOption | ServingOption, given: Mapping[str, Any])
     listed = purchase_prices().get(option.gpu.id)
     in_table = listed if listed and given["currency"] == TABLE_CURRENCY else None
     price = given["purchase_price"] if given["purchase_price"] is not None else in_table.price if in_table else None
-    watts = given["watts_per_gpu"] if given["watts_per_gpu"] is not None else _usual_watts(option.gpu)
+    watts = given["watts_per_gpu"] if given["watts_per_gpu"] is not None else usual_watts(option.gpu)
     rent = option.price.per_gpu_hour if option.price else None
     inputs = {"purchase_price": price, "watts_per_gpu": watts, "rent_per_gpu_hour": rent}
     typed = given["purchase_price"] is not None
@@ -36,16 +36,17 @@ def owning_row(option: TrainingOption | ServingOption, given: Mapping[str, Any])
     if price is None or watts is None or rent is None:
         return {**inputs, "purchase_source": source, "gpus": option.gpus, "comparison": None}
     found = compare(
-        _purchase(option.gpus, price, watts, given), rent_per_gpu_hour=rent, utilization=given["utilization"]
+        purchase_of(option.gpus, price, watts, given), rent_per_gpu_hour=rent, utilization=given["utilization"]
     )
     return {**inputs, "purchase_source": source, "gpus": option.gpus, "comparison": _comparison(found)}
 
 
-def _usual_watts(gpu: Gpu) -> Decimal | None:
+def usual_watts(gpu: Gpu) -> Decimal | None:
     return None if gpu.board_watts is None else Decimal(str(gpu.board_watts)) * SERVER_WATTS_SHARE
 
 
-def _purchase(gpus: int, price: Decimal, watts: Decimal, given: Mapping[str, Any]) -> Purchase:
+def purchase_of(gpus: int, price: Decimal, watts: Decimal, given: Mapping[str, Any]) -> Purchase:
+    """`price` and `watts` of one GPU; `given`: validated input of a plan."""
     place = Colocation(given["colocation_price"])
     room = OwnRoom(given["electricity_price"], given["pue"])
     staff = given["staff_per_year"] if given["staff_per_year"] is not None else STAFF_PER_GPU * gpus

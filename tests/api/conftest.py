@@ -19,6 +19,7 @@ from fleet.costs.balances.models import BalanceReading
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.charges.models import TypedCharge
+from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -139,6 +140,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
         before=[{"project": None, "owner": None, "amounts": {"USD": "1.005"}}], after=[],
     )  # fmt: skip
     again.instances.add(instance)
+    RightSizing.objects.create(
+        team=acme, instance=instance, looked_at=NOW, kind="fewer", saving_per_month="1197.20", currency="USD",
+        change={"kind": "fewer", "saving": "1197.20", "losses": [{"code": "local_disk"}]}, measured={"gpus": 4},
+    )  # fmt: skip
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW

@@ -17,6 +17,7 @@ from fleet.costs.balances.models import BalanceReading
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
 from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
+from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
@@ -73,6 +74,9 @@ def more(fleet, acme, alice, make_instance):
             hours = {"start": NOW - timedelta(hours=9), "until": NOW}
             Reattribution.objects.create(team=other, project=project, **hours).instances.add(machine)
             Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
+            RightSizing.objects.create(
+                team=other, instance=machine, looked_at=NOW, why="stale", told={"hours": 60}, currency="USD"
+            )
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
             later = NOW + timedelta(days=1)

@@ -172,6 +172,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions |= {f"/api/v1/balances/{rest}/" for rest in ("runways", "limits")}
     actions |= {f"/api/v1/{rest}/preview/" for rest in ("attribution-rules", "reattributions")}
     actions |= {"/api/v1/attribution-rules/{id}/move/"}
+    actions |= {"/api/v1/right-sizing/{id}/dismiss/"}
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     actions |= {f"/api/v1/charges/{{id}}/{action}/" for action in ("end", "remove")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}

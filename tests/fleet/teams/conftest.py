@@ -16,6 +16,7 @@ from fleet.costs.attribution.models import AttributionRule, UnixUser
 from fleet.costs.bills.models import BillUpload, Reconciliation
 from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
+from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
@@ -94,6 +95,9 @@ def things(acme, alice, bob, project, account, make_instance, by):
     )
     upload = BillUpload.objects.create(team=acme, account=account, file_name="x.csv", content=b"x", created_by=bob)
     image = Image.objects.create(account=account, external_id="img-1", name="img-1")
+    suggestion = RightSizing.objects.create(
+        team=acme, instance=instance, looked_at=timezone.now(), why="busy", told={"percent": 91}, currency="USD"
+    )
     budget = Budget.objects.create(team=acme, name="Vision", amount=100, currency="USD")
     block = LaunchBlock.objects.create(team=acme, source="budget:1", reason="spent")
     plan = PlannedAction.objects.create(team=acme, instance=instance, verb="stop", due_at=tomorrow, source="budget:1")
@@ -113,6 +117,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/bills/import": upload.pk,
         "costs/adjustments": adjustment.pk,
         "costs/budgets": budget.pk,
+        "costs/right-sizing": suggestion.pk,
         "costs/blocks": block.pk,
         "costs/planned": plan.pk,
         "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
