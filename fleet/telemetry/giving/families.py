@@ -43,10 +43,6 @@ def _machine_families(fleet: Fleet, now: datetime) -> Iterator[Family]:
     yield Family("rackrent_instance_gpus", "gauge", description, _states_now(fleet))
     description = "What the machine costs now, an hour, in its present state."
     yield Family("rackrent_instance_price_per_hour", "gauge", description, _prices(fleet, now))
-    description = "Observed price x observed time since the month began (UTC)."
-    yield Family("rackrent_instance_cost_total", "counter", description, _costs(fleet))
-    description = "Time since the month began (UTC) for which no price is known."
-    yield Family("rackrent_instance_unpriced_seconds_total", "counter", description, _unpriced(fleet))
 
 
 def _values(readings: Iterable[Reading], name: Name) -> Iterator[Point]:
@@ -97,14 +93,3 @@ def _prices(fleet: Fleet, now: datetime) -> Iterator[Point]:
         price: Number | None = price_now(instance)
         if price is not None and confirmed:
             yield with_label(labels, "currency", instance.currency), price
-
-
-def _costs(fleet: Fleet) -> Iterator[Point]:
-    for labels, spent in fleet.spent:
-        if spent.amount is not None:
-            yield with_label(labels, "currency", spent.currency), round(spent.amount, 6)
-
-
-def _unpriced(fleet: Fleet) -> Iterator[Point]:
-    for labels, spent in fleet.spent:
-        yield with_label(labels, "currency", spent.currency), spent.unpriced_seconds

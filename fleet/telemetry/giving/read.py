@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
-
 from fleet.inventory.models import GPU, Instance
-from fleet.inventory.spent import Spent, month_start, spent_this_month
 from fleet.telemetry.giving.labels import Labels, gpu_labels, machine_labels
 from fleet.telemetry.giving.names import HOST_FIELDS
 from fleet.telemetry.giving.text import label_set
@@ -40,7 +37,6 @@ class Fleet:
     """`gpus` and `hosts` hold fresh readings only. `state_seconds`: in the order of SECONDS_COLUMNS. `xids`: the newest of each GPU."""
 
     machines: list[tuple[str, MachineNow]]
-    spent: list[tuple[str, Spent]]
     gpus: list[Reading]
     hosts: list[Reading]
     state_seconds: list[tuple[str, tuple[float, ...]]]
@@ -48,18 +44,16 @@ class Fleet:
 
 
 def read_fleet(team_ids: Collection[int], *, now: datetime) -> Fleet:
-    """Of machines that are gone, only what they cost this month is left."""
-    recent = Q(gone_at=None) | Q(gone_at__gte=month_start(now))
-    rows = Instance.objects.filter(recent, team_id__in=team_ids).select_related("account", "project").order_by("pk")
+    rows = Instance.objects.filter(gone_at=None, team_id__in=team_ids)
+    rows = rows.select_related("account", "project").order_by("pk")
     labels = {row.pk: machine_labels(row) for row in rows}
     sets = {pk: label_set(one) for pk, one in labels.items()}
-    machines = machines_now([row for row in rows if row.gone_at is None], now=now, brief=True)
+    machines = machines_now(list(rows), now=now, brief=True)
     fresh_since = {machine.instance.pk: now - stale_after(machine) for machine in machines}
     cards = _cards(fresh_since)
     gpu_sets = _gpu_sets(cards, machines, labels)
     return Fleet(
         machines=[(sets[machine.instance.pk], machine) for machine in machines],
-        spent=[(sets[one.instance_id], one) for one in spent_this_month(list(sets), now=now)],
         gpus=[(gpu_sets[card["pk"]], card) for card in cards if _is_fresh(card, fresh_since[card["instance_id"]])],
         hosts=_hosts(sets, fresh_since),
         state_seconds=_state_seconds(gpu_sets, fresh_since),
