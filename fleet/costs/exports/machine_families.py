@@ -48,4 +48,4 @@ def month_sums(team_ids: Collection[int], now: datetime) -> list[dict[str, Any]]
     sums = rows.values("instance_id", "currency").annotate(
         cost=Sum("amount", default=Decimal(0)), unpriced=Sum("unpriced_seconds"), seconds=Sum("seconds")
     )
-    return list(sums)
+    return [dict(row) for row in sums]
