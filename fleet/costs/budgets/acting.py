@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import translation
 
 from fleet.alerts.door import clear_event, raise_event
 from fleet.alerts.findings import WARNING
+from fleet.costs.attribution.models import AttributionSpan
 from fleet.costs.budgets.models import Budget
 from fleet.costs.budgets.words import PLANNED, spent_words
 from fleet.inventory.adapters import can
@@ -30,6 +31,8 @@ def close(budget: Budget, *, since: datetime, values: dict[str, Any], now: datet
     """Nothing more may be spent. `since`: when it was reached; what people took back after that stays taken back."""
     with translation.override("en"):
         reason = spent_words(values)
+    if blocks_others(budget):
+        lift_blocks_of(actor=BUDGETS, team=budget.team, source=budget.source, now=now)
     if not lifted_by_a_person(budget, since):
         block_launches(
             actor=BUDGETS,
@@ -56,7 +59,11 @@ def close(budget: Budget, *, since: datetime, values: dict[str, Any], now: datet
                 now=now,
             )
             tell(action, now=now)
-    call_off(standing(budget).filter(Q(instance__state__in=OFF) | Q(instance__gone_at__isnull=False)), "gone", now)
+    off = Q(instance__state__in=OFF) | Q(instance__gone_at__isnull=False)
+    call_off(standing(budget).filter(off), "gone", now)
+    # The budget was changed, or the machine is somebody else's now.
+    meant = covered(budget) if budget.stops else Instance.objects.none()
+    call_off(standing(budget).exclude(instance__in=meant.values("pk")), "lifted", now)
 
 
 def reopen(budget: Budget, *, now: datetime) -> None:
@@ -66,15 +73,26 @@ def reopen(budget: Budget, *, now: datetime) -> None:
 
 
 def lifted_by_a_person(budget: Budget, since: datetime) -> bool:
-    rows = LaunchBlock.objects.filter(team=budget.team_id, source=budget.source, created_at__gte=since)
+    rows = LaunchBlock.objects.filter(team=budget.team_id, source=budget.source, lifted_at__gte=since)
     return rows.exclude(lifted_reason="").exists()
 
 
+def blocks_others(budget: Budget) -> bool:
+    """What was written before the budget was changed covers what it was of then."""
+    standing_one = LaunchBlock.objects.filter(team=budget.team_id, source=budget.source, lifted_at=None)
+    return standing_one.exclude(account=budget.account, project=budget.project, owner=budget.owner).exists()
+
+
 def covered(budget: Budget) -> QuerySet[Instance]:
-    """Its machines that are there and charged for, or may be."""
+    """Its machines that are there and charged for, or may be: those that people gave to it, and those that rules did."""
     rows = Instance.objects.filter(team=budget.team_id, gone_at=None, managed=True).exclude(billing=Billing.NONE)
-    whose = {"project": budget.project_id, "owner": budget.owner_id, "account": budget.account_id}
-    return rows.filter(**{name: pk for name, pk in whose.items() if pk}).select_related("account", "team", "owner")
+    if budget.account_id:
+        rows = rows.filter(account=budget.account_id)
+    whose = {name: pk for name, pk in (("project", budget.project_id), ("owner", budget.owner_id)) if pk}
+    if whose:
+        spans = AttributionSpan.objects.filter(instance=OuterRef("pk"), period__upper_inf=True, **whose)
+        rows = rows.filter(Q(**whose) | Exists(spans))
+    return rows.select_related("account", "team", "owner")
 
 
 def stoppable(machine: Instance) -> bool:
@@ -85,7 +103,9 @@ def stoppable(machine: Instance) -> bool:
 def to_be_stopped(budget: Budget, since: datetime) -> Iterable[Instance]:
     """Those that run and can be stopped; not what a person called off or an admin launched all the same."""
     rows = covered(budget).exclude(state__in=OFF)
-    planned = PlannedAction.objects.filter(source=budget.source, created_at__gte=since).exclude(
+    # Planned before the budget was changed and called off after it is as much called off.
+    lately = Q(created_at__gte=since) | Q(ended_at__gte=since)
+    planned = PlannedAction.objects.filter(lately, source=budget.source).exclude(
         state=PlannedActionState.CANCELLED, ended_reason__in=ENDED_WORDS
     )
     rows = rows.exclude(pk__in=planned.values("instance"))

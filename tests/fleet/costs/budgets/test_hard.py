@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.models import Alert
+from fleet.costs.attribution.models import AttributionSpan
 from fleet.costs.budgets.judging import judge_one
 from fleet.costs.budgets.manage import BudgetWords, remove_budget, update_budget
 from fleet.costs.budgets.telling import note_deliveries
@@ -23,9 +25,11 @@ from fleet.inventory.plans.blocks import lift_block
 from fleet.inventory.plans.gate import blocks_for_page
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.providers.base import InstanceState
+from fleet.teams.models import Project
 from tests.fleet.costs.budgets.conftest import NOON
 from tests.fleet.inventory.operations.liar import Liar
 
+HOUR = timedelta(hours=1)
 HARD: dict[str, Any] = {"hard": True, "stops": True, "notice_hours": 24}
 
 
@@ -201,6 +205,56 @@ class TestWhatPeopleTakeBack:
         lift_block(actor=by_alice, block=in_force().get(), reason="paid for", now=NOON)
         judge(closed, 1)
         assert not in_force().exists()
+
+
+class TestChanged:
+    """A spent budget is changed, and is spent still."""
+
+    @pytest.fixture
+    def change(self, closed, by_alice):
+        def to(**words):
+            said = {"amount": Decimal(900), "currency": "USD", "forecast_thresholds": (), **HARD, **words}
+            return update_budget(actor=by_alice, budget=closed, words=BudgetWords(**said), now=NOON + HOUR)
+
+        return to
+
+    def test_it_blocks_what_it_is_of_now(self, change, project, acme, spent, make_instance):
+        other = Project.objects.create(team=acme, name="Speech", slug="speech")
+        moved = make_instance(name="speech-01", project=other)
+        spent(900, project=other)
+        change(project=other)
+        assert in_force().get().project == other
+        assert planned().get().instance == moved
+
+    def test_without_stops_what_it_planned_is_called_off(self, change, project):
+        change(project=project, stops=False)
+        assert in_force().count() == 1
+        assert not planned().exists()
+        assert not Alert.objects.filter(closed_at=None, cause="machine.planned_act").exists()
+
+    def test_what_people_take_back_after_it_stays_so(self, change, closed, judge, by_alice, project):
+        change(project=project)
+        lift_block(actor=by_alice, block=in_force().get(), reason="paid for", now=NOON + 2 * HOUR)
+        cancel_action(actor=by_alice, action=planned().get(), reason="paid for", now=NOON + 2 * HOUR)
+        judge(closed, 3)
+        assert not in_force().exists()
+        assert not planned().exists()
+
+
+class TestWhoseMachines:
+    def test_one_that_was_given_to_another_project_is_left_alone(self, closed, judge, machine, acme):
+        machine.project = Project.objects.create(team=acme, name="Speech", slug="speech")
+        machine.save()
+        judge(closed, 1)
+        assert not planned().exists()
+
+    def test_one_that_a_rule_gives_to_the_project_is_planned_too(self, closed, judge, make_instance, acme, project):
+        ruled = make_instance(name="ruled")
+        AttributionSpan.objects.create(
+            instance=ruled, period=DateTimeTZRange(NOON, None), project=project, source="rule"
+        )
+        judge(closed, 1)
+        assert {action.instance.name for action in planned()} == {"train-01", "ruled"}
 
 
 class TestAgain:
