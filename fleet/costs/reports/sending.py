@@ -15,6 +15,7 @@ from django.db.models import F
 
 from fleet.alerts.channels.senders.base import Outcome, Result
 from fleet.alerts.channels.senders.email import attempt
+from fleet.costs.book.models import LedgerChange
 from fleet.costs.month import Month
 from fleet.costs.reports.mail import mail_of
 from fleet.costs.reports.models import CostReportMail, CostReportWish
@@ -49,7 +50,11 @@ def send_at(month: Month) -> datetime:
 
 
 def is_summed(team: Team, month: Month) -> bool:
-    return CostProgress.objects.filter(team=team, summed_until__gte=month.ends_at).exists()
+    """Up to its end, and nothing of it is to be summed again, as after a change of the time zone."""
+    if LedgerChange.objects.filter(account__team=team, from_at__lt=month.ends_at).exists():
+        return False
+    done = CostProgress.objects.filter(team=team, time_zone=team.time_zone, summed_until__gte=month.ends_at)
+    return done.exists()
 
 
 def send_month(*, team: Team, month: Month, now: datetime) -> int:

@@ -9,6 +9,7 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
+from fleet.costs.book.models import LedgerChange
 from fleet.costs.month import Month
 from fleet.costs.reports import sending
 from fleet.costs.reports.models import CostReportMail
@@ -56,7 +57,7 @@ def test_who_gave_it_up_gets_none(acme, alice, outbox, now):
 def test_eight_is_eight_in_the_teams_zone(acme, zone, begins):
     acme.time_zone = zone
     acme.save()
-    CostProgress.objects.update(summed_until=datetime(2026, 12, 2, tzinfo=UTC))
+    CostProgress.objects.update(summed_until=datetime(2026, 12, 2, tzinfo=UTC), time_zone=zone)
     at = datetime.fromisoformat(begins)
     assert list(due(at - timedelta(seconds=1))) == []
     assert [(team, str(month)) for team, month in due(at)] == [(acme, "2026-11")]
@@ -76,6 +77,18 @@ def test_days_that_are_not_summed_are_waited_for(acme, outbox, now):
     CostProgress.objects.update(summed_until=datetime(2026, 11, 30, 23, tzinfo=UTC))
     assert send_due(now=now) == 0
     CostProgress.objects.update(summed_until=now)
+    assert send_due(now=now) == 1
+
+
+@pytest.mark.usefixtures("november")
+def test_a_month_that_is_being_summed_again_is_waited_for(acme, account, outbox, now):
+    """As after a change of the team's time zone: the clock of the sums is right, and what they hold is half of it."""
+    CostProgress.objects.update(summed_until=now, time_zone="Asia/Shanghai")
+    assert send_due(now=now) == 0
+    CostProgress.objects.update(time_zone="UTC")
+    asked = LedgerChange.objects.create(account=account, from_at=datetime(2026, 11, 3, tzinfo=UTC))
+    assert send_due(now=now) == 0
+    asked.delete()
     assert send_due(now=now) == 1
 
 
