@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from fleet.costs.bills.matching import ZERO, MeterClass, ReasonKind
+from fleet.costs.bills.matching import APART, ZERO, MeterClass, ReasonKind
 from fleet.costs.bills.models import AcceptedLine, Reconciliation, ReconciliationLine
 from fleet.costs.bills.words import CLASSES
 from fleet.costs.book.models import LedgerChange
@@ -24,7 +24,7 @@ MOST = Decimal(10) ** 9
 STEP = Decimal("1e-10")
 # As long as observations are kept.
 OLDEST = timedelta(days=25 * 31)
-Spot = tuple[int | None, str, str, datetime, datetime]
+Spot = tuple[int | None, str, str, datetime, datetime, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,9 @@ def accept_lines(
 
 def accept_explained(*, actor: Actor, reconciliation: Reconciliation, now: datetime) -> list[Adjustment]:
     """All lines whose whole difference is explained, and is one to correct."""
-    done = accepted_of(reconciliation.account, list(reconciliation.lines.all()))
-    open_ = [row.pk for row in reconciliation.lines.filter(left=0) if may_accept(row, done.get(spot_of(row), ZERO))]
+    lines = list(reconciliation.lines.select_related("reconciliation"))
+    done = accepted_of(reconciliation.account, lines)
+    open_ = [row.pk for row in lines if not row.left and may_accept(row, done.get(spot_of(row), ZERO))]
     return accept_lines(actor=actor, reconciliation=reconciliation, lines=open_, now=now) if open_ else []
 
 
@@ -158,22 +159,38 @@ def accepted(
 
 
 def accepted_of(account: ProviderAccount, rows: Sequence[ReconciliationLine]) -> dict[Spot, Decimal]:
-    """What is counted as billed already, by line; reversed adjustments are not."""
+    """What is counted as billed already, by line; reversed adjustments are not.
+
+    A bill that tells the same money by other days, or as one sum for a machine, has it where the middle of what was accepted lies.
+    """
     if not rows:
         return {}
-    first, last = min(row.starts_at for row in rows), max(row.starts_at for row in rows)
-    found: dict[Spot, Decimal] = {}
+    first, last = min(row.starts_at for row in rows), max(row.ends_at for row in rows)
     near = AcceptedLine.objects.filter(
-        account=account, starts_at__range=(first, last), adjustment__reversed_by=None
+        account=account, starts_at__lt=last, ends_at__gt=first, adjustment__reversed_by=None
     ).select_related("adjustment")
+    places: dict[tuple[int | None, str], list[ReconciliationLine]] = {}
+    for row in rows:
+        places.setdefault((row.instance_id, row.name), []).append(row)
+    found: dict[Spot, Decimal] = {}
     for one in near:
-        spot = (one.instance_id, one.name, one.meter, one.starts_at, one.ends_at)
-        found[spot] = found.get(spot, ZERO) + one.adjustment.amount
+        spots = (spot_of(row) for row in places.get((one.instance_id, one.name), ()) if is_of(one, row))
+        if spot := next(spots, None):
+            found[spot] = found.get(spot, ZERO) + one.adjustment.amount
     return found
 
 
+def is_of(one: AcceptedLine, row: ReconciliationLine) -> bool:
+    if one.adjustment.currency != row.reconciliation.currency:
+        return False
+    same_meter = one.meter == row.meter or (
+        MeterClass.ALL in (one.meter, row.meter) and not APART & {one.meter, row.meter}
+    )
+    return same_meter and row.starts_at <= one.starts_at + (one.ends_at - one.starts_at) / 2 < row.ends_at
+
+
 def spot_of(row: ReconciliationLine) -> Spot:
-    return row.instance_id, row.name, row.meter, row.starts_at, row.ends_at
+    return row.instance_id, row.name, row.meter, row.starts_at, row.ends_at, row.reconciliation.currency
 
 
 def told(made: Adjustment) -> dict[str, str]:

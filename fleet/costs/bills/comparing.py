@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
+from fleet.costs.bills.adjusting import accepted_of, spot_of
 from fleet.costs.bills.billed import billed_of, lines_in
 from fleet.costs.bills.counted import Convert, tally
 from fleet.costs.bills.matching import STEP, ZERO, Line, Status
@@ -102,8 +103,11 @@ def keep(account: ProviderAccount, month: date, currency: str, lines: list[Line]
         matched_lines=len(matched),
         made_at=now,
     )
-    rows = (row_of(made, line) for line in lines if line.status is not Status.MATCHED)
-    ReconciliationLine.objects.bulk_create(rows, batch_size=BATCH)
+    rows = [row_of(made, line) for line in lines]
+    done = accepted_of(account, rows)
+    # What matches now and was corrected before is off by the correction.
+    kept = [row for row in rows if row.status != Status.MATCHED or done.get(spot_of(row))]
+    ReconciliationLine.objects.bulk_create(kept, batch_size=BATCH)
     return made
 
 

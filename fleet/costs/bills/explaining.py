@@ -99,7 +99,7 @@ def heading(found: Reconciliation) -> str:
         "explained": money_text(abs(found.explained), found.currency),
         "left": money_text(abs(found.left), found.currency),
     }
-    if not found.groups:
+    if all(group.status is Status.MATCHED for group in found.groups):
         return _("%(name)s billed for %(month)s what was counted here") % values
     if found.difference > 0:
         words = _("%(name)s billed %(difference)s more for %(month)s than counted here; %(left)s is left to explain")

@@ -144,7 +144,7 @@ class Reconciliation(models.Model):
 
 
 class ReconciliationLine(models.Model):
-    """What did not match, of one machine (or resource), class of meters and period.
+    """What did not match, or was corrected before it did, of one machine (or resource), class of meters and period.
 
     `reasons`: [{"kind", "amount", …}] of what is explained of `billed - counted`; the rest is `left`.
     """

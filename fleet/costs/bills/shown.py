@@ -97,7 +97,7 @@ def reconciliation_of(account: ProviderAccount, month: date, currency: str = "")
 
 
 def reconciliation(made: Made) -> Reconciliation:
-    rows = list(made.lines.select_related("instance").order_by("starts_at", "pk"))
+    rows = list(made.lines.select_related("instance", "reconciliation").order_by("starts_at", "pk"))
     done = accepted_of(made.account, rows)
     groups = sorted(groups_of(rows, done), key=lambda group: abs(group.difference), reverse=True)
     return Reconciliation(
@@ -199,7 +199,7 @@ def confirmed_by_bills(*, team: Team, start: date, end: date) -> Confirmed:
 
 def share_of(made: Made, spent: Decimal) -> Decimal:
     """Of an account's month: what its bill has not come to yet is not confirmed either."""
-    rows = list(made.lines.all())
+    rows = list(made.lines.exclude(status=Status.MATCHED).select_related("reconciliation"))
     done = accepted_of(made.account, rows)
     settled = [row for row in rows if done.get(spot_of(row)) and not outstanding(row, done[spot_of(row)])]
     confirmed = made.matched + sum((row.billed for row in settled), ZERO)

@@ -174,14 +174,12 @@ class ReconciliationLineFilter(django_filters.FilterSet):
     reconciliation = IdsFilter(help_text="Ids of reconciliations, separated by commas.")
     account = IdsFilter("reconciliation__account", help_text="Ids of accounts, separated by commas.")
     instance = IdsFilter(help_text="Ids of machines, separated by commas.")
-    status = WordsFilter(
-        choices=[pair for pair in words(Status) if pair[0] != Status.MATCHED], help_text="Separated by commas."
-    )
+    status = WordsFilter(choices=words(Status), help_text="Separated by commas.")
     meter = WordsFilter(choices=words(MeterClass), help_text="Separated by commas.")
 
 
 class ReconciliationLineViewSet(TeamRows[ReconciliationLine]):
-    """What did not match. Lines that did are in the sums of their month alone."""
+    """What did not match. Lines that did are in the sums of their month alone, but for those that an adjustment corrected before."""
 
     queryset = ReconciliationLine.objects.select_related("reconciliation__account__team").defer(
         "reconciliation__account__credentials"

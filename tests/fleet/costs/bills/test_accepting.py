@@ -102,6 +102,37 @@ def test_a_later_bill_leaves_only_the_rest_to_count(pods, month, take, actor):
     assert [one.amount for one in accept_explained(actor=actor, reconciliation=again, now=NOW)] == [1]
 
 
+def test_a_bill_that_comes_to_match_takes_the_correction_back(pods, month, take, actor):
+    accept_explained(actor=actor, reconciliation=month, now=NOW)
+    take([charge("priced", 1, 48)], complete=False)
+    (again,) = compare_month(account=pods, month=MONTH, now=NOW)
+    assert [one.amount for one in accept_explained(actor=actor, reconciliation=again, now=NOW)] == [-12]
+    (settled,) = compare_month(account=pods, month=MONTH, now=NOW)
+    assert not settled.lines.filter(status="matched").exists()
+
+
+def test_one_line_for_the_days_that_were_corrected_leaves_only_the_rest(pods, month, take, actor):
+    """The invoice of the month comes after bills of its days, and has one sum for the machine."""
+    accept_explained(actor=actor, reconciliation=month, now=NOW)
+    take([charge("priced", 1, 121, days=30, kind=ChargeKind.OTHER, raw_kind="")])
+    (again,) = compare_month(account=pods, month=MONTH, now=NOW)
+    (line,) = again.lines.filter(instance__name="priced")
+    made = accept_lines(actor=actor, reconciliation=again, lines=[line.pk], now=NOW)
+    assert [one.amount for one in made] == [1]
+
+
+def test_two_currencies_of_one_machine_and_day_are_corrected_apart(pods, make_instance, write, take, actor):
+    """Counted in dollars, billed in yuan, and nobody told a rate."""
+    machine = make_instance(name="yuan", account=pods, external_id="yuan")
+    write(machine, "compute", NOVEMBER + 2 * DAY, NOVEMBER + 2 * DAY + HOUR, 10)
+    take([charge("yuan", 3, 72, currency="CNY"), charge("yuan", 9, 1)])
+    made = []
+    for one in compare_month(account=pods, month=MONTH, now=NOW):
+        lines = list(one.lines.filter(starts_at=NOVEMBER + 2 * DAY).values_list("pk", flat=True))
+        made += accept_lines(actor=actor, reconciliation=one, lines=lines, now=NOW)
+    assert {one.currency: one.amount for one in made} == {"CNY": Decimal(72), "USD": Decimal(-10)}
+
+
 def test_a_reversal_is_a_row_of_its_own_and_opens_the_line_again(pods, month, actor):
     made = accept_explained(actor=actor, reconciliation=month, now=NOW)
     tax = next(one for one in made if one.kind == "tax")
