@@ -33,12 +33,12 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Filters, all of which must hold; () = all. Ids; None within `projects` or `owners` = those of nobody."""
+    """Filters, all of which must hold; () = all. Ids; None within `projects` or `owners` = those of nobody, within `instances` = what belongs to no machine."""
 
     projects: tuple[int | None, ...] = ()
     owners: tuple[int | None, ...] = ()
     accounts: tuple[int, ...] = ()
-    instances: tuple[int, ...] = ()
+    instances: tuple[int | None, ...] = ()
     meters: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 

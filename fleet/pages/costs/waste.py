@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from fleet.costs.month import Month
-from fleet.costs.spend.spend import By, Spend, Sum, spend
+from fleet.costs.spend.spend import By, Sum, spend
 from fleet.pages.costs.asked import Asked
+from fleet.pages.costs.kept import month_of
 from fleet.pages.costs.names import names_of
 from fleet.pages.costs.went import HOUR_SECONDS, same_days_before, useful_hour
 from fleet.panels import Context
 from fleet.states import BUYS_NOTHING, GpuState
 from fleet.teams.access import TeamRequest
 
-KEPT = "_month_by_machine"
 MOST_MACHINES = 8
 # A headline names as few machines as make up so much of it.
 MOST_OF_IT = 60
@@ -60,16 +60,6 @@ def bought_nothing(request: TeamRequest, month: Month) -> Context | None:
         "stopped": found.all.states.get(GpuState.STOPPED, Decimal(0)),
         "useful_hour": useful_hour(found.all),
     }
-
-
-def month_of(request: TeamRequest, month: Month) -> Spend:
-    """By machine: one reading for both sections."""
-    kept: Spend | None = getattr(request, KEPT, None)
-    if kept is None:
-        where = Asked.of(request.GET, month).where
-        kept = spend(team=request.team, start=month.first, end=month.next_first, by=(By.MACHINE,), where=where)
-        setattr(request, KEPT, kept)
-    return kept
 
 
 def parts_of(found: Sum, wasted: Decimal) -> list[Part]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from fleet.costs.month import Month
-from fleet.costs.spend.spend import By, Spend, Sum, spend
+from fleet.costs.spend.spend import By, Spend, Sum, Where, spend
 from fleet.pages.costs.asked import FILTERS, NEAR, NOBODY, SPLITS, Asked
+from fleet.pages.costs.kept import month_of
 from fleet.pages.costs.names import names_of
 from fleet.panels import Context
 from fleet.states import GpuState
@@ -69,21 +70,15 @@ def same_days_before(month: Month) -> tuple[date, date]:
 
 def where_it_went(request: TeamRequest, month: Month) -> Context:
     asked = Asked.of(request.GET, month)
-    by_day = spend(
-        team=request.team,
-        start=month.first,
-        end=month.next_first,
-        by=(By.DAY, asked.by),
-        where=asked.where,
-        label=asked.label,
-    )
-    rows = rows_of(request.team, asked, by_day)
+    by_day = machines_by_day(request, asked) if asked.by is By.MACHINE else days_of(request.team, asked)
+    sums = single(month_of(request, month)) if asked.by is By.MACHINE else folded(by_day)
+    rows = rows_of(request.team, asked, by_day, sums)
     return {
         "asked": asked,
         "month": month,
         "spend": by_day,
-        "rows": rows[:MOST_ROWS],
-        "left_out": max(0, len(rows) - MOST_ROWS),
+        "rows": rows,
+        "left_out": len(sums) - len(rows),
         "unpriced_hours": by_day.all.unpriced_seconds / HOUR_SECONDS,
         "total": total_row(request.team, asked, by_day),
         "chart": {"went-data": chart_of(rows, by_day, month)} if rows else {},
@@ -94,20 +89,57 @@ def where_it_went(request: TeamRequest, month: Month) -> Context:
     }
 
 
-def rows_of(team: Team, asked: Asked, by_day: Spend) -> list[Row]:
-    sums = folded(by_day)
+def days_of(team: Team, asked: Asked, *, where: Where | None = None) -> Spend:
+    return spend(
+        team=team,
+        start=asked.month.first,
+        end=asked.month.next_first,
+        by=(By.DAY, asked.by),
+        where=where or asked.where,
+        label=asked.label,
+    )
+
+
+def machines_by_day(request: TeamRequest, asked: Asked) -> Spend:
+    """By the day only those that are drawn, and the others as one: thousands of machines have a day each, every day."""
+    found = month_of(request, asked.month)
+    drawn = [key for (key,) in list(found.rows)[:MOST_LAYERS]]
+    some = days_of(request.team, asked, where=only(asked.where, drawn))
+    all_days = spend(
+        team=request.team, start=asked.month.first, end=asked.month.next_first, by=(By.DAY,), where=asked.where
+    )
+    rows = dict(some.rows)
+    for (day,), whole in all_days.rows.items():
+        taken = sum((one.total for key, one in some.rows.items() if key[0] == day), NOTHING)
+        if whole.total != taken:
+            rows[day, OTHERS] = Sum({}, whole.total - taken, {}, {})
+    return Spend(found.currency, (By.DAY, By.MACHINE), rows, found.all, found.rates)
+
+
+def only(where: Where, machines: Sequence[object]) -> Where:
+    """Of these, which `where` lets through. None of them is not all of them."""
+    return replace(where, instances=tuple(one for one in machines if one is None or isinstance(one, int)) or (0,))
+
+
+def single(found: Spend) -> dict[object, Sum]:
+    return {value: one for (value,), one in found.rows.items()}
+
+
+def rows_of(team: Team, asked: Asked, by_day: Spend, sums: Mapping[object, Sum]) -> list[Row]:
     start, end = same_days_before(asked.month)
+    ordered = sorted(sums.items(), key=lambda item: item[1].total, reverse=True)[:MOST_ROWS]
+    shown = [value for value, _sum in ordered]
+    where = only(asked.where, shown) if asked.by is By.MACHINE else asked.where
     earlier = spend(
         team=team,
         start=start,
         end=end,
         by=(asked.by,),
-        where=asked.where,
+        where=where,
         currency=by_day.currency,
         label=asked.label,
     )
-    names = names_of(team, asked.by, sums)
-    ordered = sorted(sums.items(), key=lambda item: item[1].total, reverse=True)
+    names = names_of(team, asked.by, shown)
     return [
         Row(
             name=names[value],
@@ -177,8 +209,9 @@ def chart_of(rows: Sequence[Row], by_day: Spend, month: Month) -> dict[str, Any]
 
 
 def _values_by_size(by_day: Spend) -> list[object]:
+    """What stands for all others comes last, however much it is."""
     sums = folded(by_day)
-    return sorted(sums, key=lambda value: sums[value].total, reverse=True)
+    return sorted(sums, key=lambda value: (value != OTHERS, sums[value].total), reverse=True)
 
 
 def _layer(row: Row, days: Sequence[date], values: Sequence[object], by_day: Spend) -> dict[str, Any]:

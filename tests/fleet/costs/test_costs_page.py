@@ -115,6 +115,29 @@ def test_many_parts_are_drawn_as_a_few_layers_that_add_up(vera, as_user, acme, m
     assert sum(layer["y"][1] for layer in chart["traces"]) == 78
 
 
+def test_machines_that_are_not_drawn_are_one_layer(vera, as_user, acme, account, make_instance):
+    """Thousands of machines have a day each, every day: only those that are drawn are read by the day."""
+    for number in range(12):
+        spend_on(acme, date(2026, 11, 2), Decimal(number + 1), instance=make_instance(name=f"train-{number}"))
+    spend_on(acme, date(2026, 11, 3), "50", account=account, meter="network_volume")
+    client = as_user(vera)
+    page = client.get(f"{PAGE}?by=machine")
+    chart = chart_of(page)
+    assert [layer["name"] for layer in chart["traces"]][1:] == [
+        "train-11",
+        "train-10",
+        "train-9",
+        "train-8",
+        "train-7",
+        "others",
+    ]
+    assert chart["traces"][0]["y"][2] == 50.0
+    assert sum(layer["y"][1] for layer in chart["traces"]) == 78
+    assert chart["traces"][-1]["y"][1] == 1 + 2 + 3 + 4 + 5 + 6 + 7
+    assert "train-0 $1.00" in text_of(page)
+    assert "Where $128 went" in text_of(page)
+
+
 def test_it_says_what_bought_nothing_and_in_which_machines(vera, as_user, spent):
     text = text_of(as_user(vera).get(PAGE))
     assert "$10 of November bought nothing" in text
