@@ -1,4 +1,4 @@
-"""Reads what right-sizing reckons with, in as many queries for 5,000 machines as for one."""
+"""Reads what right-sizing reckons with, in as many queries for many machines as for one."""
 
 from __future__ import annotations
 

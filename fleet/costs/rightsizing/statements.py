@@ -11,8 +11,7 @@ WITH reading AS (
         rolled.held_seconds AS held,
         rolled.working_seconds + rolled.starved_seconds + rolled.stalled_seconds + rolled.held_seconds + rolled.free_seconds AS known,
         rolled.memory_used_bytes_max AS memory, rolled.utilization_percent_avg / 100 AS utilization,
-        rolled.sm_activity_avg AS sm_activity,
-        max(rolled.working_seconds + rolled.starved_seconds + rolled.stalled_seconds) OVER (PARTITION BY gpu.id) > 0 AS ever_worked
+        rolled.sm_activity_avg AS sm_activity
     FROM gpu_rollup_1h rolled JOIN fleet_gpu gpu ON gpu.id = rolled.gpu_id
     WHERE gpu.instance_id = ANY(%(instance_ids)s) AND rolled.bucket_at >= %(since)s AND rolled.bucket_at < %(until)s
 ), hour AS (
@@ -28,7 +27,7 @@ WITH reading AS (
     SELECT instance_id, avg(utilization) AS mean,
         percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY utilization) AS quantiles,
         percentile_cont(0.95) WITHIN GROUP (ORDER BY sm_activity) AS sm_activity
-    FROM reading WHERE ever_worked AND coverage > 0 GROUP BY instance_id
+    FROM reading WHERE gpu_id IN (SELECT gpu_id FROM reading WHERE work > 0) AND coverage > 0 GROUP BY instance_id
 )
 SELECT instance_id, span_seconds, running_seconds, coverage, newest_at, peak_memory, p999_memory, working_at_once, holding_at_once,
     mean, quantiles[1], quantiles[2], sm_activity
