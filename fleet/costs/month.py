@@ -8,6 +8,9 @@ from zoneinfo import ZoneInfo
 
 from fleet.teams.models import Team
 
+# No machine was rented before; and what comes before the first year, dates cannot say.
+EARLIEST = date(2010, 1, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Month:
@@ -19,7 +22,7 @@ class Month:
 
     @classmethod
     def of(cls, team: Team, *, now: datetime, name: str = "") -> Month:
-        """The month written YYYY-MM; the present one if it is empty, wrong or to come."""
+        """The month written YYYY-MM; the present one if it is empty, wrong, before EARLIEST or to come."""
         zone = ZoneInfo(team.time_zone)
         today = now.astimezone(zone).date()
         return cls(min(_parsed(name) or today, today).replace(day=1), today, zone)
@@ -59,6 +62,7 @@ class Month:
 
 def _parsed(name: str) -> date | None:
     try:
-        return date.fromisoformat(f"{name}-01")
+        first = date.fromisoformat(f"{name}-01")
     except ValueError:
         return None
+    return first if first >= EARLIEST else None

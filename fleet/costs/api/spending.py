@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.costs.ledger.intervals import Meter
-from fleet.costs.month import Month
+from fleet.costs.month import EARLIEST, Month
 from fleet.costs.spend.spend import By, Spend, Sum, Where, spend
 from fleet.rest.parameters import ids_of, word_of, words_of
 from fleet.states import GpuState
@@ -24,6 +24,7 @@ from fleet.teams.scoping import ApiView
 from fleet.teams.throttles import AnonymousThrottle, SeriesThrottle, TokenThrottle, UserThrottle
 
 MOST_DAYS = 800
+LATEST = date(2100, 1, 1)
 MOST_SPLITS = 3
 MOST_IDS = 200
 MOST_LABEL = 63
@@ -198,9 +199,12 @@ def day_of(request: Request, name: str) -> date | None:
     if word is None:
         return None
     try:
-        return date.fromisoformat(word)
+        day = date.fromisoformat(word)
     except ValueError:
         raise ValidationError({name: _("Give a day as 2026-11-30.")}) from None
+    if not EARLIEST <= day <= LATEST:
+        raise ValidationError({name: _("Give a day as 2026-11-30.")})
+    return day
 
 
 def splits_of(request: Request) -> tuple[By, ...]:

@@ -17,8 +17,8 @@ class LedgerMeter(models.Model):
     """One thing that is charged for: a kind of charge of one machine, and of which of its resources. Without a machine: of the account."""
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="+")
-    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.CASCADE, related_name="+")
-    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, null=True, related_name="meters")
+    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.RESTRICT, related_name="+")
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.RESTRICT, null=True, related_name="meters")
     kind = models.CharField(max_length=16, choices=choices(METERS))
     # "" = the machine itself; else the volume, the address, the run whose minimum it is, or the charge that somebody typed.
     resource = models.CharField(max_length=200, blank=True)

@@ -1,4 +1,7 @@
-"""Money by day, made from the ledger: the only rows that totals on pages, in the API and in exports are read from, and exchange rates."""
+"""Money by day, made from the ledger: the only rows that totals on pages, in the API and in exports are read from, and exchange rates.
+
+Nobody is deleted whom money belongs to, and no machine or account that cost some: but with the whole team.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ class CostGroup(models.Model):
     """
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="+")
-    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.CASCADE, db_index=False, related_name="+")
-    project = models.ForeignKey("fleet.Project", on_delete=models.CASCADE, null=True, db_index=False, related_name="+")
-    owner = models.ForeignKey("fleet.User", on_delete=models.CASCADE, null=True, db_index=False, related_name="+")
+    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.RESTRICT, db_index=False, related_name="+")
+    project = models.ForeignKey("fleet.Project", on_delete=models.RESTRICT, null=True, db_index=False, related_name="+")
+    owner = models.ForeignKey("fleet.User", on_delete=models.RESTRICT, null=True, db_index=False, related_name="+")
     job = models.CharField(max_length=200, blank=True)
     labels = models.JSONField(default=dict)
     # MD5 of the labels as PostgreSQL writes them out: an index entry has no room for the labels themselves.
@@ -92,7 +95,7 @@ class CostDay(Sums):
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, db_index=False, related_name="+")
     day = models.DateField()
-    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, null=True, related_name="+")
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.RESTRICT, null=True, related_name="+")
     group = models.ForeignKey(CostGroup, on_delete=models.CASCADE, db_index=False, related_name="+")
 
     class Meta:
@@ -131,7 +134,7 @@ class CostMonth(Sums):
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, db_index=False, related_name="+")
     month = models.DateField()
-    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, null=True, related_name="+")
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.RESTRICT, null=True, related_name="+")
     group = models.ForeignKey(CostGroup, on_delete=models.CASCADE, db_index=False, related_name="+")
 
     class Meta:
@@ -198,8 +201,8 @@ class Adjustment(models.Model):
     """A correction of what was reckoned, with its reason: the only way in which a bill changes a total. Never changed, only reversed."""
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="+")
-    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.CASCADE, related_name="+")
-    instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, null=True, related_name="+")
+    account = models.ForeignKey("fleet.ProviderAccount", on_delete=models.RESTRICT, related_name="+")
+    instance = models.ForeignKey("fleet.Instance", on_delete=models.RESTRICT, null=True, related_name="+")
     at = models.DateTimeField(help_text="In whose day it counts.")
     # Negative: a credit or a refund.
     amount = models.DecimalField(max_digits=20, decimal_places=10)

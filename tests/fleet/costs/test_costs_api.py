@@ -53,6 +53,7 @@ def test_nobody_of_another_team_sees_it(charlie, as_user, spent):
         ({"start": "yesterday"}, "start"),
         ({"start": "2026-11-03", "end": "2026-11-03"}, "end"),
         ({"start": "2020-01-01"}, "end"),
+        ({"start": "9999-12-01", "end": "9999-12-31"}, "start"),
         ({"by": "colour"}, "by"),
         ({"by": "day,month,project,owner"}, "by"),
         ({"by": "label"}, "label"),

@@ -25,7 +25,7 @@ def test_a_month_with_a_change_of_clocks_is_an_hour_longer():
     assert elapsed == timedelta(days=30, hours=1)
 
 
-@pytest.mark.parametrize("name", ["", "2026-13", "2030-01", "November", "2026-11-30"])
+@pytest.mark.parametrize("name", ["", "2026-13", "2030-01", "November", "2026-11-30", "0001-01", "2009-12"])
 def test_what_is_no_past_month_is_the_present_one(name):
     assert str(Month.of(Team(time_zone="UTC"), now=NOW, name=name)) == "2026-11"
 

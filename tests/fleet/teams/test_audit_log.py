@@ -64,7 +64,7 @@ def test_a_name_made_to_be_a_formula_comes_out_as_text(acme, alice, as_user):
     alice.username = "=cmd|'/c calc'!A0"
     alice.save()
     browser = as_user(alice)
-    browser.post("/t/acme/settings/team/", {"name": "@SUM(1)", "currency": "USD"})
+    browser.post("/t/acme/settings/team/", {"name": "@SUM(1)", "currency": "USD", "time_zone": "UTC"})
     row = rows_of(browser.get("/t/acme/settings/audit.csv"))[0]
     assert row["person"].startswith("'=")
     assert row["target"].startswith("'@")
