@@ -76,6 +76,16 @@ def test_the_past_is_read_in_steps_and_then_the_last_days_once_a_day(provider, p
     assert BillLine.objects.count() == days
 
 
+def test_days_that_an_invoice_has_in_one_line_are_not_counted_beside_it(provider, pods, take):
+    for step in range(6):
+        ask(NOW + step * timedelta(minutes=2))
+    take([charge("pod-1", 1, 25, days=25), charge("pod-2", 1, 9, days=25)], source="csv")
+    assert BillLine.objects.filter(superseded_by=None, starts_at__gte=NOVEMBER).count() == 2
+    ask(NOW + 7 * DAY)
+    days = BillLine.objects.filter(superseded_by=None, bill__source="api", starts_at__gte=NOVEMBER)
+    assert [line.starts_at.day for line in days] == [26]
+
+
 def test_what_the_provider_corrects_supersedes(provider, pods):
     for step in range(6):
         ask(NOW + step * timedelta(minutes=2))
