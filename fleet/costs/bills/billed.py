@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 
 from fleet.costs.bills.matching import Billed, Key, MeterClass
 from fleet.costs.bills.models import BillLine
@@ -33,14 +33,17 @@ def current_lines(account: ProviderAccount) -> QuerySet[BillLine]:
     return BillLine.objects.filter(account=account, superseded_by=None)
 
 
-def lines_in(account: ProviderAccount, start: datetime, end: datetime) -> Iterator[BillLine]:
-    """Those whose middle lies within [start, end): days and months of a provider's clock belong where most of them is."""
-    near = current_lines(account).filter(starts_at__lt=end, ends_at__gt=start).order_by(F("starts_at"), "pk")
-    return (line for line in near if start <= middle_of(line) < end)
+def lines_near(account: ProviderAccount, start: datetime, end: datetime) -> list[BillLine]:
+    return list(current_lines(account).filter(starts_at__lt=end, ends_at__gt=start).order_by("starts_at", "pk"))
 
 
 def middle_of(line: BillLine) -> datetime:
     return line.starts_at + (line.ends_at - line.starts_at) / 2
+
+
+def mostly_in(starts_at: datetime, ends_at: datetime, start: datetime, end: datetime) -> bool:
+    """Whether its middle lies within [start, end): days and months of a provider's clock belong where most of them is."""
+    return start <= starts_at + (ends_at - starts_at) / 2 < end
 
 
 def billed_of(line: BillLine) -> Billed:

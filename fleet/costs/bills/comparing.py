@@ -10,7 +10,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from fleet.costs.bills.adjusting import accepted_of, spot_of
-from fleet.costs.bills.billed import billed_of, lines_in
+from fleet.costs.bills.billed import billed_of, lines_near, mostly_in
 from fleet.costs.bills.counted import Convert, tally
 from fleet.costs.bills.matching import STEP, ZERO, Line, Status
 from fleet.costs.bills.models import Bill, BillLine, Reconciliation, ReconciliationLine
@@ -33,8 +33,12 @@ def month_span(month: date) -> tuple[datetime, datetime]:
 def compare_month(*, account: ProviderAccount, month: date, now: datetime) -> list[Reconciliation]:
     """One for each currency that was billed; none where no bill has a line of this month. Replaces what was compared before."""
     start, end = month_span(month)
-    lines = list(lines_in(account, start, end))
-    judged = judge(account, lines, start, end, now) if lines else []
+    near = lines_near(account, start, end)
+    judged = (
+        judge(account, near, start, end, now)
+        if any(mostly_in(line.starts_at, line.ends_at, start, end) for line in near)
+        else []
+    )
     by_currency: dict[str, list[Line]] = defaultdict(list)
     for line in judged:
         by_currency[line.key.currency].append(line)
@@ -44,15 +48,23 @@ def compare_month(*, account: ProviderAccount, month: date, now: datetime) -> li
         return [keep(account, start.date(), currency, found, now) for currency, found in sorted(by_currency.items())]
 
 
-def judge(account: ProviderAccount, lines: list[BillLine], start: datetime, end: datetime, now: datetime) -> list[Line]:
-    """Of the month as far as bills have come: what they cannot have yet is missing nowhere."""
-    end = min(end, covered_until(account, lines), now)
-    first, last = min(start, *(line.starts_at for line in lines)), max(end, *(line.ends_at for line in lines))
+def judge(account: ProviderAccount, near: list[BillLine], start: datetime, end: datetime, now: datetime) -> list[Line]:
+    """Of the month as far as bills have come: what they cannot have yet is missing nowhere.
+
+    `near`: also lines that lie mostly in another month: what they are for is compared there, and is missing nowhere here.
+    """
+    lines = [line for line in near if mostly_in(line.starts_at, line.ends_at, start, end)]
+    until = min(end, covered_until(account, lines), now)
+    first, last = min(start, *(line.starts_at for line in near)), max(until, *(line.ends_at for line in near))
     convert = converter(account, lines, first, last)
     found = tally(account=account, start=first, end=min(last, now), convert=convert)
-    judged = reconcile(found.counted, map(billed_of, lines), terms_of(account, start, end), doubts=found.doubts)
+    judged = reconcile(found.counted, map(billed_of, near), terms_of(account, start, until), doubts=found.doubts)
     # What was counted before the month and after what is billed is of other comparisons.
-    return [line for line in judged if line.billed or (start <= line.start and line.end <= end)]
+    return [
+        line
+        for line in judged
+        if (mostly_in(line.start, line.end, start, end) if line.billed else start <= line.start and line.end <= until)
+    ]
 
 
 def covered_until(account: ProviderAccount, lines: list[BillLine]) -> datetime:

@@ -122,3 +122,13 @@ def test_a_month_without_a_bill_is_not_compared(pods, make_instance, write):
     write(make_instance(name="fine", account=pods, external_id="fine"), "compute", NOVEMBER, DECEMBER, 2)
     assert compare_month(account=pods, month=date(2026, 11, 1), now=NOW) == []
     assert reconciliation_of(pods, date(2026, 11, 1)) is None
+
+
+def test_a_line_over_the_end_of_a_month_is_compared_once_with_all_that_it_is_for(pods, make_instance, write, take):
+    machine = make_instance(name="weekly", account=pods, external_id="weekly")
+    write(machine, "compute", NOVEMBER + 20 * DAY, DECEMBER + 3 * DAY, 2)
+    take([charge("weekly", 21, 7 * 48, days=7), charge("weekly", 28, 6 * 48, days=6)], end=DECEMBER + 3 * DAY)
+    (november,) = compare_month(account=pods, month=date(2026, 11, 1), now=NOW)
+    (december,) = compare_month(account=pods, month=date(2026, 12, 1), now=NOW)
+    assert (november.counted, november.billed, november.matched_lines) == (7 * 48, 7 * 48, 1)
+    assert (december.counted, december.billed, december.matched_lines) == (6 * 48, 6 * 48, 1)
