@@ -163,6 +163,9 @@ class Agent:
         """Do what is due now; returns the seconds until the next step."""
         machine = self._machine()
         if machine is None:
+            # Also one that is off is registered as soon as it is listed, which asking does.
+            if not self.memory.token:
+                await self.crew.office.is_listed(self.machine_id)
             return 2.0
         if not self.memory.token and not await self._enrol(machine):
             return 2.0

@@ -158,6 +158,27 @@ MEMBERS = (
 
 # How long ago the machines that are off from the start were stopped.
 STOPPED_DAYS = {"sb-e5a810": 19.0, "sb-e5a811": 4.0}
+# Stopped and started again before the birth: (days before it, days before it).
+PAUSES = {
+    "sb-03f7d0": ((9.4, 8.7),),
+    "sb-2b90f1": ((33.5, 31.0),),
+    "sb-44d031": ((20.2, 18.9), (6.6, 5.9)),
+    "sb-9e0b80": ((7.3, 4.6),),
+    "sb-9e0b91": ((12.5, 10.1),),
+}
+# Rented and ended before the birth: no listing names them any more.
+PAST_MEMBERS = (
+    Member(id="sb-0a1c3e", name="llm-pre-00", offer="sb.h100x8", region=SOUTH, pattern=patterns.training, project="atlas-7b", owner=PRIYA, image="img-train-23", disk_gb=4000, status="terminated", age_days=43),
+    Member(id="sb-11e590", name="eval-a100-00", offer="sb.a100-80x4", region=EAST, pattern=patterns.notebook, project="eval", owner=MEI, image="img-train-23", disk_gb=1000, status="terminated", age_days=41),
+    Member(id="sb-5d2e10", name="ablation-a100-01", offer="sb.a100-80x8", region=NORTH_EU, pattern=patterns.training, project="vision", owner=MEI, image="img-train-23", disk_gb=2000, status="terminated", age_days=40),
+    Member(id="sb-c00d09", name="cn-eval-01", offer="sb.a800x4", region=CN, pattern=patterns.notebook, project="cn-ft", owner=LI, image="img-train-23", disk_gb=800, status="terminated", age_days=34),
+)  # fmt: skip
+ENDED_DAYS = {"sb-0a1c3e": 15.7, "sb-11e590": 5.8, "sb-5d2e10": 11.3, "sb-c00d09": 2.2}
+OFF_DAYS = STOPPED_DAYS | ENDED_DAYS
+# What an offer cost per GPU until so many days before the birth.
+EARLIER_PRICES = {"sb.h100x8": (12.2, Decimal("3.19"))}
+# Per GPU and GB-month, where the provider asked for yuan.
+YUAN_PRICES = {"sb-c00d09": (Decimal("6.60"), Decimal("0.70"))}
 PROJECTS = {"atlas-7b": "Atlas 7B", "vision": "Vision", "eval": "Evaluation", "support-ft": "Support fine-tuning", "serving": "Serving", "sweeps": "Sweeps", "playground": "Playground", "cn-ft": "China fine-tuning"}  # fmt: skip
 
 
@@ -176,5 +197,5 @@ def seed_of(machine_id: str, gpu: int = 0) -> int:
     return (crc32(machine_id.encode()) & 0xFFFFFF) << 8 | gpu
 
 
-def storage_price_per_hour(disk_gb: int) -> Decimal:
-    return (disk_gb * DISK_PER_GB_MONTH / HOURS_PER_MONTH).quantize(Decimal("0.000001"))
+def storage_price_per_hour(disk_gb: int, per_gb_month: Decimal = DISK_PER_GB_MONTH) -> Decimal:
+    return (disk_gb * per_gb_month / HOURS_PER_MONTH).quantize(Decimal("0.000001"))

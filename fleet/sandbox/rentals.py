@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from fleet.sandbox.cast import MEMBERS, STOPPED_DAYS, Member
+from fleet.sandbox.cast import MEMBERS, OFF_DAYS, PAUSES, Member
 from fleet.sandbox.patterns import DAY, HOUR, MINUTE
 
 RECLAIM_PAUSE_SECONDS = 10 * MINUTE
 FIRST_RECLAIM_SECONDS = 40 * MINUTE
 LEASE_SECONDS = 7 * DAY
+BOOT_SECONDS = 90.0
 # A terminated machine stays in listings for a while, as with most clouds.
 TOMBSTONE_SECONDS = HOUR
 
@@ -123,13 +124,24 @@ class Rental:
 def first_rentals(born_at: float) -> Iterator[Rental]:
     """What is rented when the sandbox is born."""
     for member in MEMBERS:
-        yield _rental(member, born_at)
+        yield rental_of(member, born_at)
 
 
-def _rental(member: Member, born_at: float) -> Rental:
+def runs_of(member: Member, born_at: float) -> Iterator[tuple[float, float | None]]:
+    """When it was on, up to the birth: start and end, None for a run that goes on."""
+    if member.status in PASSING:
+        return
+    started_at = born_at - member.age_days * DAY + BOOT_SECONDS
+    for stopped_days, started_days in PAUSES.get(member.id, ()):
+        yield started_at, born_at - stopped_days * DAY
+        started_at = born_at - started_days * DAY
+    yield started_at, born_at - OFF_DAYS[member.id] * DAY if member.id in OFF_DAYS else None
+
+
+def rental_of(member: Member, born_at: float) -> Rental:
+    """As it is at the birth."""
     created_at = born_at - member.age_days * DAY
-    stopped_at = born_at - STOPPED_DAYS[member.id] * DAY if member.status == "stopped" else None
-    passing = member.status in PASSING
+    started_at, stopped_at = list(runs_of(member, born_at))[-1] if member.status not in PASSING else (None, None)
     every = member.reclaimed_every_hours
     return Rental(
         id=member.id,
@@ -140,9 +152,9 @@ def _rental(member: Member, born_at: float) -> Rental:
         image=member.image,
         disk_gb=member.disk_gb,
         status=member.status,
-        status_since=stopped_at or created_at,
+        status_since=stopped_at or started_at or created_at,
         created_at=created_at,
-        started_at=None if passing else created_at + 90,
+        started_at=started_at,
         stopped_at=stopped_at,
         lease_ends_at=born_at + member.lease_hours * HOUR if member.lease_hours else None,
         reclaim_at=born_at + FIRST_RECLAIM_SECONDS if every else None,

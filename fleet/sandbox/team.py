@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from celery import chain
 from django.db import transaction
+from django.utils import timezone
 
+from fleet.costs.attribution.tasks import attribute
+from fleet.costs.book.tasks import build
+from fleet.costs.budgets.tasks import judge_budgets
+from fleet.costs.forecast.tasks import keep_forecasts
+from fleet.costs.spend.tasks import sum_days
 from fleet.inventory.accounts import create_account, update_account
 from fleet.inventory.machines import update_machine
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.sandbox.cast import PROJECTS
+from fleet.sandbox.history import write_past
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Project, Team
 from fleet.telemetry.enrolment import create_enrolment_token
@@ -27,14 +35,27 @@ class SlugTakenError(Exception):
 
 
 @transaction.atomic
-def open_sandbox(*, actor: Actor = SANDBOX, key: str) -> ProviderAccount:
+def open_sandbox(*, actor: Actor = SANDBOX, key: str, born_at: float | None = None) -> ProviderAccount:
     """The sandbox's team and account, made at the first call and left as they are afterwards. `key`: one that may read.
 
-    Raises SlugTakenError.
+    The team's first account gets the provider's past before `born_at` (seconds since the epoch) in the same transaction: it has all of it,
+    or is not there. Raises SlugTakenError.
     """
     team = _team(actor)
     _projects(actor, team)
-    return _account(actor, team, key)
+    is_first = not ProviderAccount.objects.filter(team=team).exists()
+    account = _account(actor, team, key)
+    if is_first and born_at is not None:
+        write_past(actor=actor, account=account, born_at=born_at, now=timezone.now())
+        # Whatever keeps it from being asked for at once, beat's own rounds make up for.
+        transaction.on_commit(count_money, robust=True)
+    return account
+
+
+def count_money() -> None:
+    """Asks for it at once, and in this order: within five minutes is late for whoever looks for the first time."""
+    steps = (attribute.si(), build.si(), sum_days.si(), keep_forecasts.si(), judge_budgets.si())
+    chain(*steps).apply_async(retry=False)
 
 
 def _team(actor: Actor) -> Team:

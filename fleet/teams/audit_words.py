@@ -118,6 +118,7 @@ ACTIONS: Words = {
     "provider_score.drop": _("Rating of a provider dropped"),
     "provider_score.rate": _("Provider rated"),
     "sandbox.hide": _("Sandbox hidden"),
+    "sandbox.past": _("Sandbox given its past"),
     "sandbox.show": _("Sandbox shown"),
     "scrape_target.add": _("Exporter added"),
     "scrape_target.read_now": _("Exporter read at once"),

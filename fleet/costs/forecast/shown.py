@@ -199,7 +199,7 @@ def chart_of(made: Forecast, limit: Limit | None) -> dict[str, Any]:
     return {
         "sign": sign_of(made.currency),
         "range": [local(made, made.month_start), local(made, made.month_end)],
-        "spent": drawn(made, past),
+        "spent": drawn(made, since_charged(past)),
         "ahead": {
             **drawn(made, ahead),
             "low": [round(float(point.low), 2) for point in ahead],
@@ -209,6 +209,12 @@ def chart_of(made: Forecast, limit: Limit | None) -> dict[str, Any]:
         "end": whole(made, made.will_end),
         "limit": None if limit is None else {"y": float(limit.amount), "text": limit_text(made, limit)},
     }
+
+
+def since_charged(past: Sequence[Point]) -> Sequence[Point]:
+    """Without the days before anything was charged: of those nobody knows that they cost nothing. One point at the least."""
+    first = next((number for number, point in enumerate(past) if point.amount), len(past))
+    return past[max(first - 1, 0) :]
 
 
 def limit_text(made: Forecast, limit: Limit) -> str:

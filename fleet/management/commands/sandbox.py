@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def _run(self, home: Path) -> None:
         desk = Desk(home / "provider.json", time.time)
-        account = open_sandbox(key=desk.read_key)
+        account = open_sandbox(key=desk.read_key, born_at=desk.born_at)
         port = sandbox_port()
         with listen(port) as listening:
             self._say(

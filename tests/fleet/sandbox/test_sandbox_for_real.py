@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(400)
 MACHINES = """
 SELECT i.external_id, i.managed, p.slug, a.provider_ids ->> 'sandbox_instance_id', a.match_conflict, a.batch_at IS NOT NULL, c.kind
 FROM fleet_instance i JOIN fleet_team t ON t.id = i.team_id AND t.slug = 'sandbox' JOIN fleet_provideraccount c ON c.id = i.account_id
-LEFT JOIN fleet_project p ON p.id = i.project_id LEFT JOIN fleet_agent a ON a.instance_id = i.id
+LEFT JOIN fleet_project p ON p.id = i.project_id LEFT JOIN fleet_agent a ON a.instance_id = i.id WHERE i.gone_at IS NULL
 """
 # Two are stopped, one is being provisioned.
 OFF_AT_FIRST = {"sb-e5a810", "sb-e5a811", "sb-d1f300"}
@@ -64,6 +64,7 @@ def run(home: Path) -> Iterator[Run]:
 
 
 def test_each_listed_machine_has_the_agent_that_is_on_it(run: Run, home: Path) -> None:
+    run.wait_for(lambda: all(row[1] for row in rows(home, MACHINES)))
     machines = rows(home, MACHINES)
     assert len(machines) == 24
     for external_id, managed, project, claimed, conflict, _, kind in machines:
@@ -85,6 +86,15 @@ WHERE a.closed_at IS NULL AND t.slug = 'sandbox'
 
 def test_what_goes_wrong_raises_alerts(run: Run, home: Path) -> None:
     run.wait_for(lambda: set(rows(home, ALERTS)) >= FAULTS)
+
+
+MONEY = """
+SELECT coalesce(sum(amount), 0) FROM cost_month m JOIN fleet_team t ON t.id = m.team_id WHERE t.slug = 'sandbox'
+"""
+
+
+def test_its_past_is_counted(run: Run, home: Path) -> None:
+    run.wait_for(lambda: rows(home, MONEY)[0][0] > 10_000)
 
 
 def test_they_are_in_no_other_team(run: Run, home: Path) -> None:

@@ -80,6 +80,15 @@ def test_the_chart_has_what_was_spent_what_is_to_come_and_the_budget(vera, as_us
     assert chart["limit"] == {"y": 300.0, "text": "budget $300"}
 
 
+def test_days_before_anything_was_charged_are_not_drawn(vera, as_user, train):
+    """The money of the train is of the 10th: the nine days before it are not known to have cost nothing."""
+    page = as_user(vera).get(PAGE).content.decode()
+    found = re.search(r'<script id="forecast-data" type="application/json">(.*?)</script>', page)
+    assert found
+    spent = json.loads(found[1])["spent"]
+    assert (spent["x"][0], spent["y"][:2]) == ("2026-11-10T00:00", [0, 100])
+
+
 def test_a_month_that_is_over_has_no_forecast(vera, as_user, train):
     assert "heads for" not in text_of(as_user(vera).get(f"{PAGE}?month=2026-10"))
 
