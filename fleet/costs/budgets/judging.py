@@ -16,7 +16,7 @@ from fleet.alerts.findings import NOTE, URGENT, WARNING
 from fleet.alerts.models import Signal
 from fleet.costs.budgets.acting import BUDGETS, close, reopen
 from fleet.costs.budgets.judge import SPENT, WHOLE, Measure, Spent, Threshold, Verdict, judge_budget
-from fleet.costs.budgets.measuring import Outlook, limits_of, outlook_of, period_of, used_of
+from fleet.costs.budgets.measuring import Outlook, limits_of, outlook_of, period_of, spent_of, used_of
 from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.budgets.periods import Period
 from fleet.costs.budgets.words import REACHED, values_of
@@ -56,7 +56,7 @@ def judge_one(*, budget_id: int, now: datetime) -> Verdict:
             return Verdict()
         locked.judged_at, locked.outlook = now, outlook.kept(period_of(locked, now))
         locked.save(update_fields=["judged_at", "outlook"])
-        return _judge(locked, Measured(period_of(locked, now), used.spent, outlook), now)
+        return _judge(locked, Measured(period_of(locked, now), spent_of(locked, used, now), outlook), now)
 
 
 def _judge(budget: Budget, measured: Measured, now: datetime) -> Verdict:

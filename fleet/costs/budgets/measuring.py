@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from fleet.costs.book.models import LedgerChange
 from fleet.costs.budgets.judge import WHOLE, Limits, Measure, Spent, Threshold, straight
 from fleet.costs.budgets.models import Budget, BudgetPeriod
 from fleet.costs.budgets.periods import ONE_DAY, Period
@@ -40,10 +41,6 @@ class Used:
             for currency, part in one.unconverted.items():
                 unconverted[currency] = unconverted.get(currency, Decimal(0)) + part
         return cls(amount, unconverted, unpriced)
-
-    @property
-    def spent(self) -> Spent:
-        return Spent(self.amount, bool(self.unconverted or self.unpriced_seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +109,14 @@ def used_of(budgets: Sequence[Budget], now: datetime) -> dict[int, Used]:
         for budget in those:
             found[budget.pk] = Used.of(one for whose, one in rows.items() if _is_of(budget, whose))
     return found
+
+
+def spent_of(budget: Budget, used: Used, now: datetime) -> Spent:
+    """While days that are over are summed again, as after a change of the time zone, it may be less than it was."""
+    period = period_of(budget, now)
+    today = datetime.combine(period.today(now), time(), period.zone)
+    is_summed = not LedgerChange.objects.filter(account__team=budget.team, from_at__lt=today).exists()
+    return Spent(used.amount, is_floor=bool(used.unconverted or used.unpriced_seconds or not is_summed))
 
 
 def _is_of(budget: Budget, whose: tuple[object, ...]) -> bool:

@@ -15,9 +15,11 @@ from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.models import Alert
 from fleet.costs.attribution.models import AttributionSpan
+from fleet.costs.book.models import LedgerChange
 from fleet.costs.budgets.judging import judge_one
 from fleet.costs.budgets.manage import BudgetWords, remove_budget, update_budget
 from fleet.costs.budgets.telling import note_deliveries
+from fleet.costs.spend.models import CostDay, CostGroupDay, CostMonth
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.plans.actions import cancel_action
@@ -193,6 +195,16 @@ class TestUndone:
         spent(60, project=project)
         judge(closed, 3)
         assert in_force().count() == planned().count() == 1
+
+    def test_not_by_days_that_are_being_summed_again(self, closed, judge, account):
+        for rows in (CostDay, CostGroupDay, CostMonth):
+            rows.objects.all().delete()
+        asked = LedgerChange.objects.create(account=account, from_at=NOON - timedelta(days=40))
+        judge(closed, 1)
+        assert in_force().count() == planned().count() == 1
+        asked.delete()
+        judge(closed, 2)
+        self.assert_open()
 
 
 class TestWhatPeopleTakeBack:
