@@ -27,21 +27,29 @@ class Span:
     until: datetime
 
 
-def machines_ahead(
-    *, team: Team, charged: Charged, span: Span, factors: Mapping[str, Decimal], shares: Mapping[Key, Decimal] | None
-) -> tuple[list[Machine], int]:
-    """Every machine with a known step within the span, and how many prices nobody told of what comes after one. Three queries."""
+# A machine and its known steps.
+Ahead = tuple[Instance, tuple[Step, ...]]
+
+
+def steps_ahead(*, team: Team, span: Span) -> list[Ahead]:
+    """Every machine with a known step within the span. Three queries."""
     planned = planned_steps(team, span)
     rows = Instance.objects.filter(
         Q(pk__in=planned) | Q(expires_at__lt=span.until, expires_at__isnull=False), team=team, gone_at=None
     ).select_related("account")
+    return [(row, (*planned.get(row.pk, ()), *lease_of(row, span))) for row in rows]
+
+
+def machines_ahead(
+    *, ahead: Sequence[Ahead], charged: Charged, factors: Mapping[str, Decimal], shares: Mapping[Key, Decimal] | None
+) -> tuple[list[Machine], int]:
+    """What becomes of them, and how many prices nobody told of what comes after a step."""
     runs = {rate.machine: rate.start for _account, rate in charged.rates if rate.meter is Meter.COMPUTE}
     has_disk = {rate.machine for _account, rate in charged.rates if rate.meter is Meter.DISK_RUNNING}
     found, unpriced = [], 0
-    for row in rows:
+    for row, steps in ahead:
         share = ONE if shares is None else shares.get((row.account_id, row.pk), Decimal(0))
         factor = factors.get(row.currency)
-        steps = (*planned.get(row.pk, ()), *lease_of(row, span))
         machine = machine_of(row, steps, runs.get(row.pk), row.pk in has_disk, factor and factor * share)
         starts = any(step.verb is Verb.START for step in steps)
         unpriced += (machine.on_stop is None) + (starts and machine.started is None)

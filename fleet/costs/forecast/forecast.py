@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, datetime
 
-from fleet.costs.forecast.courses import Span, machines_ahead
+from fleet.costs.forecast.courses import Span, machines_ahead, steps_ahead
 from fleet.costs.forecast.part_words import worded
 from fleet.costs.forecast.past import past_of
-from fleet.costs.forecast.rates import charged_between, factors_into
+from fleet.costs.forecast.rates import charged_between, charged_together, factors_into
 from fleet.costs.forecast.reckoning.reckon import Forecast, Known, Part, Point, forecast
 from fleet.costs.forecast.scopes import scope_of
 from fleet.costs.forecast.shares import shared, shares_of
@@ -26,14 +26,18 @@ def month_forecast(*, team: Team, now: datetime, where: Where | None = None) -> 
     counted = spend(team=team, start=month.first, end=month.next_first, by=(By.DAY,), where=where)
     since = counted_until(team, month, now)
     factors = factors_into(team, team.currency, month.today)
-    charged = charged_between(team=team, start=since, end=month.ends_at, factors=factors)
+    span = Span(since, month.ends_at)
+    ahead = steps_ahead(team=team, span=span)
     shares = None
-    if where is not None and where != Where():
+    if where is None or where == Where():
+        # Of machines without a step only the sums matter, and there may be thousands of them.
+        singly = [machine.pk for machine, _steps in ahead]
+        charged = charged_together(team=team, start=since, end=month.ends_at, factors=factors, singly=singly)
+    else:
+        charged = charged_between(team=team, start=since, end=month.ends_at, factors=factors)
         shares = shares_of(team=team, charged=charged, where=where, today=month.today, now=now)
         charged = shared(charged, shares, where)
-    machines, unpriced = machines_ahead(
-        team=team, charged=charged, span=Span(since, month.ends_at), factors=factors, shares=shares
-    )
+    machines, unpriced = machines_ahead(ahead=ahead, charged=charged, factors=factors, shares=shares)
     past = past_of(team=team, scope=scope_of(where), currency=team.currency, today=month.today)
     known = Known(
         currency=team.currency,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Case, Count, DateTimeField, F, Q, QuerySet, Sum, When
+from django.db.models.functions import Greatest
 
 from fleet.costs.book.models import LedgerInterval
 from fleet.costs.forecast.reckoning.inputs import OpenRate
@@ -39,14 +40,36 @@ class Charged:
 
 def charged_between(*, team: Team, start: datetime, end: datetime, factors: Mapping[str, Decimal]) -> Charged:
     """Every interval that reaches into [start, end). One query."""
-    upper = Q(period__endswith=None) | Q(period__endswith__gt=start)
+    return told(_reaching(team, start, end).values_list(*COLUMNS), factors)
+
+
+def charged_together(
+    *, team: Team, start: datetime, end: datetime, factors: Mapping[str, Decimal], singly: Collection[int]
+) -> Charged:
+    """As `charged_between`, added up by the database: of an account, what is charged for the same time is one rate of no machine.
+
+    Only the machines of `singly` have rates of their own. A rate that began before `start` begins at it, unless its beginning matters: that
+    of these machines' runs, and of what is charged once over its interval. One query.
+    """
+    own, begins, ends = Q(meter__instance__in=singly), F("period__startswith"), F("period__endswith")
+    keeps = own | Q(unit=Unit.ONCE)
     rows = (
-        LedgerInterval.objects.filter(upper, meter__team=team, period__startswith__lt=end)
-        .exclude(meter__kind__in=FREE)
-        .order_by()
-        .values_list(*COLUMNS)
+        _reaching(team, start, end)
+        .annotate(
+            machine=Case(When(own, then=F("meter__instance_id"))),
+            begins=Case(When(keeps, then=begins), default=Greatest(begins, start), output_field=DateTimeField()),
+            ends=ends,
+        )
+        .values_list("machine", "meter__account_id", "meter__kind", "unit", "currency", "begins", "ends")
+        .annotate(per_unit=Sum(F("unit_price") * F("quantity")), count=Count("pk"), priced=Count("unit_price"))
     )
-    return told(rows, factors)
+    return told_together(rows, factors)
+
+
+def _reaching(team: Team, start: datetime, end: datetime) -> QuerySet[LedgerInterval]:
+    upper = Q(period__endswith=None) | Q(period__endswith__gt=start)
+    rows = LedgerInterval.objects.filter(upper, meter__team=team, period__startswith__lt=end)
+    return rows.exclude(meter__kind__in=FREE).order_by()
 
 
 def told(rows: Iterable[tuple[Any, ...]], factors: Mapping[str, Decimal]) -> Charged:
@@ -58,6 +81,18 @@ def told(rows: Iterable[tuple[Any, ...]], factors: Mapping[str, Decimal]) -> Cha
             continue
         rate = OpenRate(machine, Meter(kind), Unit(unit), price * factor, period.lower, quantity, period.upper)
         found.rates.append((account, rate))
+    return found
+
+
+def told_together(rows: Iterable[tuple[Any, ...]], factors: Mapping[str, Decimal]) -> Charged:
+    found = Charged()
+    for machine, account, kind, unit, currency, begins, ends, per_unit, count, priced in rows:
+        factor = factors.get(currency)
+        if per_unit is None or factor is None or kind == Meter.UNKNOWN:
+            found.unpriced += count
+            continue
+        found.unpriced += count - priced
+        found.rates.append((account, OpenRate(machine, Meter(kind), Unit(unit), per_unit * factor, begins, end=ends)))
     return found
 
 
