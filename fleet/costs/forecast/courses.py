@@ -20,6 +20,9 @@ from fleet.providers.endings import Part, StopSemantics
 from fleet.providers.registry import adapters
 from fleet.teams.models import Team
 
+# Stops that budgets plan are told and shown, and nothing carries them out.
+ONLY_TOLD = "budget:"
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -88,7 +91,8 @@ def lease_of(row: Instance, span: Span) -> Iterator[Step]:
 def planned_steps(team: Team, span: Span) -> dict[int, list[Step]]:
     """A hold puts off a stop until it ends; one without an end means that it does not come."""
     wanted = (PlannedActionState.PLANNED, PlannedActionState.TAKEN)
-    actions = list(PlannedAction.objects.filter(team=team, state__in=wanted, due_at__lt=span.until))
+    rows = PlannedAction.objects.filter(team=team, state__in=wanted, due_at__lt=span.until)
+    actions = list(rows.exclude(source__startswith=ONLY_TOLD))
     held = holds_of([action.instance_id for action in actions], span.since)
     found: dict[int, list[Step]] = {}
     for action in actions:

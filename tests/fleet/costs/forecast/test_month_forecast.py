@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from fleet.costs.attribution.models import AttributionSpan
+from fleet.costs.budgets.models import Budget
 from fleet.costs.forecast.forecast import Forecast, month_forecast
 from fleet.costs.forecast.models import ForecastDay
 from fleet.costs.spend.models import CostProgress, ExchangeRate
@@ -35,9 +36,8 @@ def train(make_instance, charge, acme, account, summed):
 
 
 def planned(machine, verb: str, day: int, **more) -> PlannedAction:
-    return PlannedAction.objects.create(
-        team=machine.team, instance=machine, verb=verb, due_at=november(day), source="test", reason="test", **more
-    )
+    said = {"source": "test", "reason": "test", **more}
+    return PlannedAction.objects.create(team=machine.team, instance=machine, verb=verb, due_at=november(day), **said)
 
 
 def test_what_runs_goes_on_to_the_end_of_the_month(acme, train):
@@ -69,6 +69,11 @@ def test_a_planned_stop_saves_until_the_end_and_costs_the_disk(acme, train):
 @pytest.mark.parametrize("state", ["cancelled", "done", "failed"])
 def test_a_plan_that_is_off_saves_nothing(acme, train, state):
     planned(train, "stop", 21, state=state)
+    assert parts(month_forecast(team=acme, now=NOW)) == {"spent": 100, "running": 720}
+
+
+def test_a_stop_that_a_budget_planned_saves_nothing_as_nothing_carries_it_out(acme, train):
+    planned(train, "stop", 21, source=Budget(pk=7).source)
     assert parts(month_forecast(team=acme, now=NOW)) == {"spent": 100, "running": 720}
 
 
