@@ -12,6 +12,7 @@ from fleet.inventory.operations.models import Operation, OperationKind
 from fleet.inventory.operations.refusals import LaunchBlocked, NotAdmin
 from fleet.inventory.plans.models import LaunchBlock
 from fleet.inventory.plans.reasons import reason_text
+from fleet.inventory.plans.whose import Whose, whose_of, whose_operation
 from fleet.teams.audit import Actor
 from fleet.teams.models import Membership, Role
 
@@ -24,23 +25,17 @@ def blocks_in_force(team_id: int) -> QuerySet[LaunchBlock]:
     return rows.select_related("account", "project", "owner").order_by("created_at", "pk")
 
 
-def covering(
-    team_id: int, *, account_id: int | None, project_id: int | None, owner_id: int | None
-) -> QuerySet[LaunchBlock]:
+def covering(team_id: int, whose: Whose) -> QuerySet[LaunchBlock]:
     """Blocks of a launch for that account, project and person. A launch of no project or of nobody is covered by those of all."""
     return blocks_in_force(team_id).filter(
-        Q(account=None) | Q(account=account_id),
-        Q(project=None) | Q(project=project_id),
-        Q(owner=None) | Q(owner=owner_id),
+        Q(account=None) | Q(account=whose.account_id),
+        Q(project=None) | Q(project=whose.project_id),
+        Q(owner=None) | Q(owner=whose.owner_id),
     )
 
 
 def blocks_of(operation: Operation) -> QuerySet[LaunchBlock]:
-    """A new machine becomes the property of whoever asked for it."""
-    owner_id = operation.instance.owner_id if operation.instance else operation.requested_by_id
-    return covering(
-        operation.team_id, account_id=operation.account_id, project_id=operation.project_id, owner_id=owner_id
-    )
+    return covering(operation.team_id, whose_operation(operation))
 
 
 def refuse_blocked(operation: Operation, *, actor: Actor) -> None:
@@ -96,18 +91,21 @@ def covers_words(block: LaunchBlock) -> str:
 
 
 def blocked_starts(instances: Iterable[Instance]) -> dict[int, str]:
-    """Of the machines that a block covers, the words of the oldest. One query for each team."""
+    """Of the machines that a block covers, the words of the oldest. One query for each team, and those of whose they are."""
     rows = list(instances)
+    whose = whose_of(rows)
     blocks = {team: list(blocks_in_force(team)) for team in {row.team_id for row in rows}}
-    found = {row.pk: next((block for block in blocks[row.team_id] if covers(block, row)), None) for row in rows}
+    found = {
+        row.pk: next((block for block in blocks[row.team_id] if covers(block, whose[row.pk])), None) for row in rows
+    }
     return {pk: blocked_words(block) for pk, block in found.items() if block is not None}
 
 
-def covers(block: LaunchBlock, machine: Instance) -> bool:
+def covers(block: LaunchBlock, whose: Whose) -> bool:
     pairs = (
-        (block.account_id, machine.account_id),
-        (block.project_id, machine.project_id),
-        (block.owner_id, machine.owner_id),
+        (block.account_id, whose.account_id),
+        (block.project_id, whose.project_id),
+        (block.owner_id, whose.owner_id),
     )
     return all(wanted is None or wanted == its for wanted, its in pairs)
 

@@ -15,6 +15,7 @@ from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.models import Alert
 from fleet.costs.attribution.models import AttributionSpan
+from fleet.costs.attribution.rules import RuleSaid, add_rule
 from fleet.costs.book.models import LedgerChange
 from fleet.costs.budgets.judging import judge_one
 from fleet.costs.budgets.manage import BudgetWords, remove_budget, update_budget
@@ -22,11 +23,13 @@ from fleet.costs.budgets.telling import note_deliveries
 from fleet.costs.spend.models import CostDay, CostGroupDay, CostMonth
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation
+from fleet.inventory.operations.refusals import LaunchBlocked
+from fleet.inventory.operations.requests import request_launch, request_start
 from fleet.inventory.plans.actions import cancel_action
 from fleet.inventory.plans.blocks import lift_block
-from fleet.inventory.plans.gate import blocks_for_page
+from fleet.inventory.plans.gate import blocked_starts, blocks_for_page
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
-from fleet.providers.base import InstanceState
+from fleet.providers.base import CreateSpec, InstanceState
 from fleet.teams.models import Project
 from tests.fleet.costs.budgets.conftest import NOON
 from tests.fleet.inventory.operations.liar import Liar
@@ -267,6 +270,35 @@ class TestWhoseMachines:
         )
         judge(closed, 1)
         assert {action.instance.name for action in planned()} == {"train-01", "ruled"}
+
+
+class TestMachinesOfRules:
+    """A rule gives "ruled-…" to the project; people set nothing on them."""
+
+    @pytest.fixture(autouse=True)
+    def ruled(self, acme, by_alice, project, make_instance, clock):
+        machine = make_instance(name="ruled-01", state=InstanceState.STOPPED, billing="storage")
+        add_rule(actor=by_alice, team=acme, said=RuleSaid(name_pattern="ruled-*", project=project), now=NOON)
+        return machine
+
+    def test_they_are_not_started(self, ruled, closed, by_alice):
+        assert set(blocked_starts([ruled])) == {ruled.pk}
+        with pytest.raises(LaunchBlocked, match="project Vision"):
+            request_start(actor=by_alice, instance=ruled, now=NOON)
+
+    def test_none_is_launched_by_a_name_that_the_rule_gives_to_it(self, closed, by_alice, account):
+        named = CreateSpec(name="ruled-02", offer_id="h100x8")
+        with pytest.raises(LaunchBlocked, match="project Vision"):
+            request_launch(actor=by_alice, account=account, spec=named, offer={})
+        other = CreateSpec(name="other", offer_id="h100x8")
+        assert request_launch(actor=by_alice, account=account, spec=other, offer={}).pk
+
+    def test_one_that_a_rule_gives_to_another_may_be_started(self, acme, closed, by_alice, make_instance):
+        free = make_instance(name="free-01", state=InstanceState.STOPPED, billing="storage")
+        other = Project.objects.create(team=acme, name="Other", slug="other")
+        add_rule(actor=by_alice, team=acme, said=RuleSaid(name_pattern="free-*", project=other), now=NOON)
+        assert blocked_starts([free]) == {}
+        assert request_start(actor=by_alice, instance=free, now=NOON).kind == "start"
 
 
 class TestAgain:
