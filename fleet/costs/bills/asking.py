@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,9 +11,7 @@ from typing import cast
 from django.db import transaction
 from django.utils import timezone
 
-from fleet.costs.bills.billed import current_lines, key_of
-from fleet.costs.bills.matching import MeterClass
-from fleet.costs.bills.models import Bill, BillLine, BillSource
+from fleet.costs.bills.models import Bill
 from fleet.costs.bills.taking import Found, first_of_month, take_bill
 from fleet.inventory.adapters import can
 from fleet.inventory.failures import TOOK_TOO_LONG
@@ -66,30 +63,11 @@ def window_of(account: ProviderAccount, now: datetime) -> tuple[datetime, dateti
 def keep_charges(account: ProviderAccount, _machines: Keys, told: Sequence[Answer], now: datetime) -> int:
     """How many lines. Asks again soon where the present is not reached."""
     for answer in told:
-        found = Found("api", untold(account, answer), answer.start, answer.end)
+        found = Found("api", answer.charges, answer.start, answer.end)
         take_bill(actor=Actor.system("bills"), account=account, found=found, now=now)
         if answer.end < now.replace(hour=0, minute=0, second=0, microsecond=0):
             ProviderReading.objects.filter(account=account, subject=NAME).update(next_at=now + SOON)
     return sum(len(answer.charges) for answer in told)
-
-
-def untold(account: ProviderAccount, answer: Answer) -> list[BilledCharge]:
-    """Without what a file has in a longer line, as an invoice of the month has: both together would count twice."""
-    near = current_lines(account).filter(starts_at__lt=answer.end, ends_at__gt=answer.start)
-    longer: dict[tuple[str, str, str], list[BillLine]] = defaultdict(list)
-    for line in near.exclude(bill__source=BillSource.API):
-        longer[line.external_id, line.resource, line.currency].append(line)
-    return [
-        one
-        for one in answer.charges
-        if not any(has(line, one) for line in longer[one.external_id, one.resource, one.amount.currency])
-    ]
-
-
-def has(line: BillLine, one: BilledCharge) -> bool:
-    is_longer = line.ends_at - line.starts_at > one.end - one.start
-    within = line.starts_at <= one.start and one.end <= line.ends_at
-    return is_longer and within and (line.kind == one.kind or key_of(line).meter is MeterClass.ALL)
 
 
 CHARGES = Subject(NAME, Capability.COSTS, int(ONE_DAY.total_seconds()), read_charges, keep_charges)

@@ -6,14 +6,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from django.db import transaction
 
 from fleet.costs.bills.billed import current_lines, middle_of
+from fleet.costs.bills.by_hand import ByHand, said_by_hand
 from fleet.costs.bills.jobs import compare_later
-from fleet.costs.bills.models import Bill, BillLine
+from fleet.costs.bills.models import Bill, BillLine, BillSource
 from fleet.costs.ledger.charges import next_month
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.providers.base import BilledCharge, ChargeKind
@@ -21,6 +22,7 @@ from fleet.teams.audit import Actor, record
 
 BATCH = 2_000
 MOST_KEY = 200
+MOMENT = timedelta(microseconds=1)
 # What lines of one key are compared by: another value makes it a new line.
 SAYS = (
     "kind",
@@ -94,7 +96,7 @@ def take_bill(*, actor: Actor, account: ProviderAccount, found: Found, now: date
     digest = found.digest or digest_of(found)
     if before := Bill.objects.filter(account=account, digest=digest, state="current").first():
         return Taken(before, same=before.line_count, again=True)
-    rows = {row.key: row for row in rows_of(account, found.charges)}
+    rows = rows_to_take(account, found)
     old = {line.key: line for line in lines_in_the_way(account, found, rows)}
     same = {key for key, line in old.items() if key in rows and says(line) == says(rows[key])}
     bill = Bill.objects.create(
@@ -138,17 +140,32 @@ def preview(*, account: ProviderAccount, found: Found) -> Taken:
     """What taking it would do. Writes nothing."""
     if found.digest and Bill.objects.filter(account=account, digest=found.digest, state="current").exists():
         return Taken(None, same=len(found.charges), again=True)
-    rows = {row.key: row for row in rows_of(account, found.charges)}
+    rows = rows_to_take(account, found)
     old = {line.key: line for line in lines_in_the_way(account, found, rows)}
     same = sum(key in rows and says(line) == says(rows[key]) for key, line in old.items())
     known = sum(key in rows for key in old)
     return Taken(None, len(rows) - known, known - same, len(old) - known, same)
 
 
+def rows_to_take(account: ProviderAccount, found: Found) -> dict[str, BillLine]:
+    """By key. What a file says already is not taken from the provider too."""
+    rows = {row.key: row for row in rows_of(account, found.charges)}
+    said = said_by_hand(account, rows.values()) if found.source == BillSource.API else set()
+    return {key: row for key, row in rows.items() if key not in said}
+
+
 def lines_in_the_way(account: ProviderAccount, found: Found, rows: Mapping[str, BillLine]) -> list[BillLine]:
-    """Those that count now and are said anew, or are within the bill's time and not in it."""
+    """Those that count now and are said anew, or are within the bill's time and not in it. What files say stands before a provider's answer."""
+    asked = found.source == BillSource.API
+    by_hand = ByHand(() if asked else rows.values())
+
+    def is_in_the_way(line: BillLine) -> bool:
+        told = line.bill.source == BillSource.API
+        dropped = found.complete and (told or not asked) and inside(line, found)
+        return line.key in rows or dropped or (told and by_hand.says(line))
+
     near = current_lines(account).filter(starts_at__lt=found.ends_at, ends_at__gt=found.starts_at)
-    within = [line for line in near if line.key in rows or (found.complete and inside(line, found))]
+    within = [line for line in near.select_related("bill") if is_in_the_way(line)]
     seen = {line.pk for line in within}
     elsewhere = current_lines(account).filter(key__in=list(rows)).exclude(pk__in=seen)
     return [*within, *elsewhere]
@@ -222,4 +239,6 @@ def retire_empty_bills(account: ProviderAccount, *, keep: Bill) -> None:
 
 
 def months_of(lines: Iterable[BillLine]) -> set[date]:
-    return {middle_of(line).date().replace(day=1) for line in lines}
+    """Those that lines reach into: a week that is of one month is not missing in the other."""
+    moments = (at for line in lines for at in (line.starts_at, middle_of(line), line.ends_at - MOMENT))
+    return {first_of_month(at).date() for at in moments}
