@@ -9,8 +9,10 @@ from decimal import Decimal
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from fleet.costs.bills.billed import mostly_in
 from fleet.costs.bills.matching import APART, ZERO, MeterClass, ReasonKind
 from fleet.costs.bills.models import AcceptedLine, Reconciliation, ReconciliationLine
 from fleet.costs.bills.words import CLASSES
@@ -22,9 +24,11 @@ from fleet.teams.audit import Actor, record
 KINDS = ("usage", "credit", "refund", "tax", "purchase", "correction")
 MOST = Decimal(10) ** 9
 STEP = Decimal("1e-10")
+BILLS = Actor.system("bills")
 # As long as observations are kept.
 OLDEST = timedelta(days=25 * 31)
-Spot = tuple[int | None, str, str, datetime, datetime, str]
+# account, machine, name, class of meters, start, end, currency
+Spot = tuple[int, int | None, str, str, datetime, datetime, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def accept_lines(
     rows = list(reconciliation.lines.filter(pk__in=wanted).select_related("instance", "reconciliation"))
     if len(rows) != len(wanted) or not rows:
         raise ValidationError(_("This month was compared anew meanwhile. Look at it again."))
-    done = accepted_of(account, rows)
+    done = accepted_of(rows)
     made = [accepted(actor, account, row, done.get(spot_of(row), ZERO), now) for row in rows]
     kept = [one for one in made if one is not None]
     new = {"account": account.name, "month": f"{reconciliation.month:%Y-%m}", "adjustments": len(kept)}
@@ -121,7 +125,7 @@ def accept_lines(
 def accept_explained(*, actor: Actor, reconciliation: Reconciliation, now: datetime) -> list[Adjustment]:
     """All lines whose whole difference is explained, and is one to correct."""
     lines = list(reconciliation.lines.select_related("reconciliation"))
-    done = accepted_of(reconciliation.account, lines)
+    done = accepted_of(lines)
     open_ = [row.pk for row in lines if not row.left and may_accept(row, done.get(spot_of(row), ZERO))]
     return accept_lines(actor=actor, reconciliation=reconciliation, lines=open_, now=now) if open_ else []
 
@@ -158,26 +162,43 @@ def accepted(
     return made
 
 
-def accepted_of(account: ProviderAccount, rows: Sequence[ReconciliationLine]) -> dict[Spot, Decimal]:
-    """What is counted as billed already, by line; reversed adjustments are not.
+def accepted_of(rows: Sequence[ReconciliationLine]) -> dict[Spot, Decimal]:
+    """What is counted as billed already, by line; reversed adjustments are not. One query, whatever the accounts.
 
     A bill that tells the same money by other days, or as one sum for a machine, has it where the middle of what was accepted lies.
     """
     if not rows:
         return {}
     first, last = min(row.starts_at for row in rows), max(row.ends_at for row in rows)
-    near = AcceptedLine.objects.filter(
-        account=account, starts_at__lt=last, ends_at__gt=first, adjustment__reversed_by=None
-    ).select_related("adjustment")
-    places: dict[tuple[int | None, str], list[ReconciliationLine]] = {}
+    places: dict[tuple[int, int | None, str], list[ReconciliationLine]] = {}
     for row in rows:
-        places.setdefault((row.instance_id, row.name), []).append(row)
+        places.setdefault((row.reconciliation.account_id, row.instance_id, row.name), []).append(row)
     found: dict[Spot, Decimal] = {}
-    for one in near:
-        spots = (spot_of(row) for row in places.get((one.instance_id, one.name), ()) if is_of(one, row))
-        if spot := next(spots, None):
+    for one in accepted_in({place[0] for place in places}, first, last):
+        near = places.get((one.account_id, one.instance_id, one.name), ())
+        if spot := next((spot_of(row) for row in near if is_of(one, row)), None):
             found[spot] = found.get(spot, ZERO) + one.adjustment.amount
     return found
+
+
+def accepted_in(accounts: Iterable[int], start: datetime, end: datetime) -> QuerySet[AcceptedLine]:
+    """Of lines that reach into [start, end), and not reversed."""
+    rows = AcceptedLine.objects.filter(account__in=accounts, starts_at__lt=end, ends_at__gt=start)
+    return rows.filter(adjustment__reversed_by=None).select_related("adjustment")
+
+
+def take_back_outdated(*, account: ProviderAccount, start: datetime, end: datetime, now: datetime) -> None:
+    """What was counted as billed of [start, end) and is on no line any more, since bills and ledger both dropped it. Nobody could see it in a comparison."""
+    near = accepted_in([account.pk], start, end)
+    mine = [one for one in near if mostly_in(one.starts_at, one.ends_at, start, end)]
+    if not mine:
+        return
+    rows = ReconciliationLine.objects.filter(reconciliation__account=account, reconciliation__month=start.date())
+    lines = list(rows.select_related("reconciliation"))
+    why = _("Taken back: it is neither on a bill nor counted any more")
+    for one in mine:
+        if not any((row.instance_id, row.name) == (one.instance_id, one.name) and is_of(one, row) for row in lines):
+            reverse_adjustment(actor=BILLS, adjustment=one.adjustment, reason=why, now=now)
 
 
 def is_of(one: AcceptedLine, row: ReconciliationLine) -> bool:
@@ -190,7 +211,8 @@ def is_of(one: AcceptedLine, row: ReconciliationLine) -> bool:
 
 
 def spot_of(row: ReconciliationLine) -> Spot:
-    return row.instance_id, row.name, row.meter, row.starts_at, row.ends_at, row.reconciliation.currency
+    of = row.reconciliation
+    return of.account_id, row.instance_id, row.name, row.meter, row.starts_at, row.ends_at, of.currency
 
 
 def told(made: Adjustment) -> dict[str, str]:

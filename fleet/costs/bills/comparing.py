@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from fleet.costs.bills.adjusting import accepted_of, spot_of
+from fleet.costs.bills.adjusting import accepted_of, spot_of, take_back_outdated
 from fleet.costs.bills.billed import billed_of, lines_near, mostly_in
 from fleet.costs.bills.counted import Convert, tally
 from fleet.costs.bills.matching import STEP, ZERO, Line, Status
@@ -45,7 +45,9 @@ def compare_month(*, account: ProviderAccount, month: date, now: datetime) -> li
     with transaction.atomic():
         ProviderAccount.objects.select_for_update().only("pk").get(pk=account.pk)
         Reconciliation.objects.filter(account=account, month=start.date()).delete()
-        return [keep(account, start.date(), currency, found, now) for currency, found in sorted(by_currency.items())]
+        made = [keep(account, start.date(), currency, found, now) for currency, found in sorted(by_currency.items())]
+        take_back_outdated(account=account, start=start, end=end, now=now)
+        return made
 
 
 def judge(account: ProviderAccount, near: list[BillLine], start: datetime, end: datetime, now: datetime) -> list[Line]:
@@ -116,7 +118,7 @@ def keep(account: ProviderAccount, month: date, currency: str, lines: list[Line]
         made_at=now,
     )
     rows = [row_of(made, line) for line in lines]
-    done = accepted_of(account, rows)
+    done = accepted_of(rows)
     # What matches now and was corrected before is off by the correction.
     kept = [row for row in rows if row.status != Status.MATCHED or done.get(spot_of(row))]
     ReconciliationLine.objects.bulk_create(kept, batch_size=BATCH)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
+from django.db.models import Exists, OuterRef
+
 from fleet.costs.bills.adjusting import Spot, accepted_of, may_accept, outstanding, spot_of
 from fleet.costs.bills.matching import ZERO, Status
-from fleet.costs.bills.models import Bill, ReconciliationLine
+from fleet.costs.bills.models import AcceptedLine, Bill, ReconciliationLine
 from fleet.costs.bills.models import Reconciliation as Made
 from fleet.costs.spend.spend import By, spend
 from fleet.inventory.models import Instance, ProviderAccount
@@ -98,7 +100,7 @@ def reconciliation_of(account: ProviderAccount, month: date, currency: str = "")
 
 def reconciliation(made: Made) -> Reconciliation:
     rows = list(made.lines.select_related("instance", "reconciliation").order_by("starts_at", "pk"))
-    done = accepted_of(made.account, rows)
+    done = accepted_of(rows)
     groups = sorted(groups_of(rows, done), key=lambda group: abs(group.difference), reverse=True)
     return Reconciliation(
         id=made.pk,
@@ -183,12 +185,11 @@ def confirmed_by_bills(*, team: Team, start: date, end: date) -> Confirmed:
     made = list(Made.objects.filter(account__team=team, month=start.replace(day=1)).select_related("account"))
     bills = newest_bills(made)
     spent = spend(team=team, start=start, end=end, by=(By.ACCOUNT,))
-    whole = spent.all.total
-    confirmed = ZERO
+    whole, settled, confirmed = spent.all.total, settled_by(made), ZERO
     for one in made:
         row = spent.rows.get((one.account_id,))
         if row is not None and one.currency in row.amounts:
-            confirmed += share_of(one, row.amounts[one.currency]) * row.total
+            confirmed += share_of(one, row.amounts[one.currency], settled.get(one.pk, ZERO)) * row.total
     accounts = tuple(
         ConfirmedAccount(one.account, bills[one.account_id].source, bills[one.account_id].imported_at)
         for one in made
@@ -197,14 +198,28 @@ def confirmed_by_bills(*, team: Team, start: date, end: date) -> Confirmed:
     return Confirmed(accounts, min(confirmed / whole, Decimal(1)) if whole > 0 else None)
 
 
-def share_of(made: Made, spent: Decimal) -> Decimal:
+def share_of(made: Made, spent: Decimal, settled: Decimal) -> Decimal:
     """Of an account's month: what its bill has not come to yet is not confirmed either."""
-    rows = list(made.lines.exclude(status=Status.MATCHED).select_related("reconciliation"))
-    done = accepted_of(made.account, rows)
-    settled = [row for row in rows if done.get(spot_of(row)) and not outstanding(row, done[spot_of(row)])]
-    confirmed = made.matched + sum((row.billed for row in settled), ZERO)
+    confirmed = made.matched + settled
     whole = max(made.billed + max(spent - made.counted, ZERO), confirmed)
     return max(confirmed / whole, ZERO) if whole > 0 else ZERO
+
+
+def settled_by(made: Sequence[Made]) -> dict[int, Decimal]:
+    """What was billed on lines that count as billed by now, by reconciliation. Two queries."""
+    accepted = AcceptedLine.objects.filter(
+        account=OuterRef("reconciliation__account"),
+        starts_at__lt=OuterRef("ends_at"),
+        ends_at__gt=OuterRef("starts_at"),
+    )
+    rows = ReconciliationLine.objects.filter(Exists(accepted), reconciliation__in=made).exclude(status=Status.MATCHED)
+    lines = list(rows.select_related("reconciliation"))
+    done = accepted_of(lines)
+    found: dict[int, Decimal] = defaultdict(Decimal)
+    for row in lines:
+        if done.get(spot_of(row)) and not outstanding(row, done[spot_of(row)]):
+            found[row.reconciliation_id] += row.billed
+    return found
 
 
 def newest_bills(made: Iterable[Made]) -> dict[int, Bill]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from fleet.costs.bills.shown import confirmed_by_bills
 from fleet.costs.month import Month
 from fleet.costs.spend.spend import By, Spend, Sum, Where, spend
 from fleet.pages.costs.asked import FILTERS, NEAR, NOBODY, SPLITS, Asked
@@ -84,6 +85,7 @@ def where_it_went(request: TeamRequest, month: Month) -> Context:
         "chart": {"went-data": chart_of(rows, by_day, month)} if rows else {},
         "near": [(SPLITS[one], asked.query(by=one), one == asked.by) for one in NEAR],
         "far": [(one.value, word) for one, word in SPLITS.items()],
+        "confirmed": "" if asked.chosen else confirmed_words(request.team, month),
         "filters": chips(request.team, asked),
         "split_word": asked.label if asked.by is By.LABEL else SPLITS[asked.by],
     }
@@ -123,6 +125,18 @@ def only(where: Where, machines: Sequence[object]) -> Where:
 
 def single(found: Spend) -> dict[object, Sum]:
     return {value: one for (value,), one in found.rows.items()}
+
+
+def confirmed_words(team: Team, month: Month) -> str:
+    """How much of the whole month bills confirm; empty where none was read."""
+    found = confirmed_by_bills(team=team, start=month.first, end=month.next_first)
+    if not found.accounts or found.share is None:
+        return ""
+    names = sorted({one.account.name for one in found.accounts})
+    return _("Bills bear out %(percent)s%% of it (%(accounts)s).") % {
+        "percent": round(100 * found.share),
+        "accounts": ", ".join(names),
+    }
 
 
 def rows_of(team: Team, asked: Asked, by_day: Spend, sums: Mapping[object, Sum]) -> list[Row]:

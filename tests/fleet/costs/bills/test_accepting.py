@@ -133,6 +133,19 @@ def test_two_currencies_of_one_machine_and_day_are_corrected_apart(pods, make_in
     assert {one.currency: one.amount for one in made} == {"CNY": Decimal(72), "USD": Decimal(-10)}
 
 
+def test_what_neither_side_has_any_more_is_taken_back_by_itself(pods, month, take, actor):
+    """The tax moves to another day: it counts once."""
+    tax = next(one for one in accept_explained(actor=actor, reconciliation=month, now=NOW) if one.kind == "tax")
+    take([charge("priced", 1, 60), charge("priced", 2, 60), charge("", 30, "4.56", kind=ChargeKind.TAX)])
+    (again,) = compare_month(account=pods, month=MONTH, now=NOW)
+    back = Adjustment.objects.get(reverses__isnull=False)
+    assert (back.reverses, back.amount, back.at, back.created_by) == (tax, -tax.amount, tax.at, None)
+    assert LedgerChange.objects.filter(instance=None, from_at=back.at).count() == 2
+    assert [one.amount for one in accept_explained(actor=actor, reconciliation=again, now=NOW)] == [tax.amount]
+    compare_month(account=pods, month=MONTH, now=NOW)
+    assert Adjustment.objects.filter(reverses__isnull=False).count() == 1
+
+
 def test_a_reversal_is_a_row_of_its_own_and_opens_the_line_again(pods, month, actor):
     made = accept_explained(actor=actor, reconciliation=month, now=NOW)
     tax = next(one for one in made if one.kind == "tax")

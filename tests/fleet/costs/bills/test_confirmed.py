@@ -6,10 +6,14 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from fleet.costs.bills.adjusting import accept_lines
 from fleet.costs.bills.comparing import compare_month
 from fleet.costs.bills.shown import confirmed_by_bills
+from fleet.costs.bills.taking import Found, take_bill
+from fleet.inventory.models import ProviderAccount
 from fleet.teams.audit import Actor
 from tests.fleet.costs.bills.conftest import DAY, NOVEMBER, NOW, charge
 from tests.fleet.costs.seeding import spend_on
@@ -52,3 +56,29 @@ def test_without_bills_nothing_is_confirmed_and_without_spend_nothing_is_known(a
     spend_on(acme, START, 100, instance=make_instance(account=account))
     found = confirmed_by_bills(team=acme, start=START, end=END)
     assert (found.accounts, found.share) == ((), Decimal(0))
+
+
+def test_the_page_of_costs_says_it_of_the_whole_month(vera, as_user, month):
+    page = "/t/acme/costs/?month=2026-11"
+    words = "Bills bear out 21% of it (RunPod)."
+    assert words in as_user(vera).get(page).content.decode()
+    assert words not in as_user(vera).get(f"{page}&meter=compute").content.decode()
+
+
+def test_it_asks_as_often_whatever_the_number_of_accounts(acme, month, bob):
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            confirmed_by_bills(team=acme, start=START, end=END)
+        return len(queries)
+
+    accept_lines(
+        actor=Actor(bob, "bob", "page"), reconciliation=month, lines=month.lines.values_list("pk", flat=True), now=NOW
+    )
+    few = count()
+    for number in range(4):
+        account = ProviderAccount.objects.create(team=acme, kind="vast", name=f"Vast {number}", currency="USD")
+        bill = Found("api", (charge("pod", 1, 9),), NOVEMBER, NOVEMBER + DAY)
+        take_bill(actor=Actor.system("bills"), account=account, found=bill, now=NOW)
+        compare_month(account=account, month=START, now=NOW)
+    assert len(confirmed_by_bills(team=acme, start=START, end=END).accounts) == 5
+    assert count() == few
