@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,7 @@ from fleet.costs.balances.models import (
 )
 from fleet.costs.balances.runway import Lasts, at_rate, lasts, severity_of, spent_between
 from fleet.costs.forecast.rates import charged_between, factors_into
+from fleet.costs.forecast.reckoning.inputs import OpenRate
 from fleet.inventory.adapters import can
 from fleet.inventory.failures import in_readers_language
 from fleet.inventory.models import Instance, ProviderAccount
@@ -94,7 +96,10 @@ class Runway:
 
 
 def runways_of(team: Team, now: datetime) -> list[Runway]:
-    """The one that ends first before the others; those of which nothing is known at the end. One more query for each balance that was typed."""
+    """The one that ends first before the others; those of which nothing is known at the end.
+
+    Queries grow with the currencies of balances alone: one for its rates, one more for what was charged since balances were typed.
+    """
     accounts = list(prepaid_accounts(team))
     known = Known.of(team, accounts, now)
     return sorted((known.runway(account) for account in accounts), key=_order)
@@ -125,6 +130,7 @@ class Known:
     limits: dict[int | None, Limits]
     readings: dict[int, ProviderReading]
     factors: dict[str, dict[str, Decimal]] = field(default_factory=dict)
+    charged: dict[str, dict[int, list[OpenRate]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, team: Team, accounts: Sequence[ProviderAccount], now: datetime) -> Known:
@@ -171,10 +177,20 @@ class Known:
         """What was read goes on at the present rate; what was typed is counted down by the ledger."""
         if newest.source == BalanceSource.PROVIDER:
             return lasts(amount=newest.amount, read_at=newest.at, per_hour=per_hour, now=self.now)
-        factors = self._factors(newest.currency)
-        charged = charged_between(team=self.team, start=newest.at, end=self.now, factors=factors)
-        rates = [rate for account, rate in charged.rates if account == newest.account_id]
+        rates = self._charged(newest.currency).get(newest.account_id, [])
         return at_rate(newest.amount - spent_between(rates, newest.at, self.now), per_hour, self.now)
+
+    def _charged(self, currency: str) -> dict[int, list[OpenRate]]:
+        """By account, since the first of all balances that were typed in this currency."""
+        if currency not in self.charged:
+            typed = [row for row in self.newest.values() if row.source == BalanceSource.TYPED]
+            start = min(row.at for row in typed if row.currency == currency)
+            found: dict[int, list[OpenRate]] = defaultdict(list)
+            factors = self._factors(currency)
+            for account, rate in charged_between(team=self.team, start=start, end=self.now, factors=factors).rates:
+                found[account].append(rate)
+            self.charged[currency] = found
+        return self.charged[currency]
 
     def _idle(self, account_id: int, currency: str, per_hour: Decimal) -> Decimal:
         row = self.idle.get(account_id)

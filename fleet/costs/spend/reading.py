@@ -121,7 +121,8 @@ def read(question: Question, rates: Sequence[Stretch]) -> Iterator[Line]:
         source=_source(question),
         keys=_joined([*keys, sql.SQL("rate.factor IS NOT NULL")]),
         charged=_sums("sum(line.{})", AMOUNTS),
-        converted=_sums("sum(line.{} * rate.factor)", AMOUNTS),
+        # Most teams have one currency: nothing is multiplied where there is nothing to convert with.
+        converted=_sums("sum(line.{} * rate.factor)" if rates else "NULL::numeric", AMOUNTS),
         gpu_seconds=_sums("sum(line.{})", GPU_SECONDS),
         where=where,
         group_by=_joined([sql.SQL(str(place)) for place in range(1, len(keys) + 3)]),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from fleet.costs.month import Month
-from fleet.costs.spend.spend import By, Sum, spend
+from fleet.costs.spend.spend import By, Sum
 from fleet.pages.costs.asked import Asked
-from fleet.pages.costs.kept import month_of
+from fleet.pages.costs.kept import days_before, month_of
 from fleet.pages.costs.names import names_of
-from fleet.pages.costs.went import HOUR_SECONDS, same_days_before, useful_hour
+from fleet.pages.costs.went import HOUR_SECONDS, useful_hour
 from fleet.panels import Context
 from fleet.states import BUYS_NOTHING, GpuState
 from fleet.teams.access import TeamRequest
@@ -46,9 +46,7 @@ def bought_nothing(request: TeamRequest, month: Month) -> Context | None:
     if not found.all.total:
         return None
     wasted = found.all.bought_nothing
-    start, end = same_days_before(month)
-    where = Asked.of(request.GET, month).where
-    before = spend(team=request.team, start=start, end=end, where=where, currency=found.currency).all
+    before = days_before(request, Asked.of(request.GET, month)).all
     return {
         "month": month,
         "currency": found.currency,

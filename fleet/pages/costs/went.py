@@ -14,7 +14,7 @@ from fleet.costs.bills.shown import confirmed_by_bills
 from fleet.costs.month import Month
 from fleet.costs.spend.spend import By, Spend, Sum, Where, spend
 from fleet.pages.costs.asked import FILTERS, NEAR, NOBODY, SPLITS, Asked
-from fleet.pages.costs.kept import month_of
+from fleet.pages.costs.kept import asked_once, days_before, month_of, same_days_before
 from fleet.pages.costs.names import names_of
 from fleet.panels import Context
 from fleet.states import GpuState
@@ -60,20 +60,11 @@ def useful_hour(found: Sum) -> Decimal | None:
     return found.total * HOUR_SECONDS / Decimal(round(seconds)) if seconds >= 1 else None
 
 
-def same_days_before(month: Month) -> tuple[date, date]:
-    """As many days of the month before as have gone of this one; all of it for a month that is over."""
-    before = month.before
-    gone = (month.end - month.first).days
-    return before.first, before.next_first if not month.is_current else min(
-        before.first + timedelta(days=gone), before.next_first
-    )
-
-
 def where_it_went(request: TeamRequest, month: Month) -> Context:
     asked = Asked.of(request.GET, month)
     by_day = machines_by_day(request, asked) if asked.by is By.MACHINE else days_of(request.team, asked)
     sums = single(month_of(request, month)) if asked.by is By.MACHINE else folded(by_day)
-    rows = rows_of(request.team, asked, by_day, sums)
+    rows = rows_of(request, asked, by_day, sums)
     return {
         "asked": asked,
         "month": month,
@@ -81,7 +72,7 @@ def where_it_went(request: TeamRequest, month: Month) -> Context:
         "rows": rows,
         "left_out": len(sums) - len(rows),
         "unpriced_hours": by_day.all.unpriced_seconds / HOUR_SECONDS,
-        "total": total_row(request.team, asked, by_day),
+        "total": total_row(request, asked, by_day),
         "chart": {"went-data": chart_of(rows, by_day, month)} if rows else {},
         "near": [(SPLITS[one], asked.query(by=one), one == asked.by) for one in NEAR],
         "far": [(one.value, word) for one, word in SPLITS.items()],
@@ -139,21 +130,11 @@ def confirmed_words(team: Team, month: Month) -> str:
     }
 
 
-def rows_of(team: Team, asked: Asked, by_day: Spend, sums: Mapping[object, Sum]) -> list[Row]:
-    start, end = same_days_before(asked.month)
+def rows_of(request: TeamRequest, asked: Asked, by_day: Spend, sums: Mapping[object, Sum]) -> list[Row]:
     ordered = sorted(sums.items(), key=lambda item: item[1].total, reverse=True)[:MOST_ROWS]
     shown = [value for value, _sum in ordered]
-    where = only(asked.where, shown) if asked.by is By.MACHINE else asked.where
-    earlier = spend(
-        team=team,
-        start=start,
-        end=end,
-        by=(asked.by,),
-        where=where,
-        currency=by_day.currency,
-        label=asked.label,
-    )
-    names = names_of(team, asked.by, shown)
+    earlier = machines_before(request, asked, shown) if asked.by is By.MACHINE else days_before(request, asked)
+    names = names_of(request.team, asked.by, shown)
     return [
         Row(
             name=names[value],
@@ -168,6 +149,11 @@ def rows_of(team: Team, asked: Asked, by_day: Spend, sums: Mapping[object, Sum])
         )
         for number, (value, found) in enumerate(ordered)
     ]
+
+
+def machines_before(request: TeamRequest, asked: Asked, machines: Sequence[object]) -> Spend:
+    start, end = same_days_before(asked.month)
+    return asked_once(request, start=start, end=end, by=(By.MACHINE,), where=only(asked.where, machines))
 
 
 def may_filter(asked: Asked, value: object) -> bool:
@@ -205,10 +191,9 @@ def _merged(parts: Sequence[Mapping[Any, Decimal]]) -> dict[Any, Decimal]:
     return found
 
 
-def total_row(team: Team, asked: Asked, by_day: Spend) -> Row:
-    start, end = same_days_before(asked.month)
-    earlier = spend(team=team, start=start, end=end, where=asked.where, currency=by_day.currency)
-    return Row(name=_("All"), sum=by_day.all, before=earlier.all.total, share=100)
+def total_row(request: TeamRequest, asked: Asked, by_day: Spend) -> Row:
+    earlier = days_before(request, asked).all.total
+    return Row(name=_("All"), sum=by_day.all, before=earlier, share=100)
 
 
 def chart_of(rows: Sequence[Row], by_day: Spend, month: Month) -> dict[str, Any]:
