@@ -17,7 +17,7 @@ from config.embedded import EmbeddedPostgres
 from config.web import SOCKET_VARIABLE
 
 ROOT = Path(__file__).parents[3]
-ADD_TEAM = "INSERT INTO fleet_team (name, slug, currency, is_sandbox, created_at) VALUES (%s, %s, 'USD', false, now())"
+ADD_TEAM = "INSERT INTO fleet_team (name, slug, currency, time_zone, is_sandbox, created_at) VALUES (%s, %s, 'USD', 'UTC', false, now())"
 
 
 class Dashboard:
