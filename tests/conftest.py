@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 
 import pytest
+import time_machine
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -16,6 +19,7 @@ from django.utils import translation
 from fleet.inventory.models import GPU, Instance, ProviderAccount
 from fleet.providers.base import Billing, InstanceState
 from fleet.teams.models import Membership, Project, Role, Team, User
+from fleet.telemetry.partitions import ensure_partitions
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -77,6 +81,10 @@ def django_db_setup(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), connection.cursor() as cursor, pytest.MonkeyPatch.context() as patch:
         cursor.execute(f"ALTER TABLE {TRUNCATED_TABLE} DISABLE TRIGGER not_emptied")
         patch.setattr(type(connection.ops), "sql_flush", empty_what_is_filled)
+        # The first test may have stopped the clock in another month, and then its days alone would be there.
+        stopped = time_machine.escape_hatch.is_travelling()
+        now = time_machine.escape_hatch.time.time() if stopped else time.time()
+        ensure_partitions(now=datetime.fromtimestamp(now, UTC))
         yield
         # A thread of some test may still hold a connection, and PostgreSQL drops no database that is in use.
         with connection.cursor() as last:

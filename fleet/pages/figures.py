@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.core.cache import cache
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -17,6 +16,7 @@ from fleet.costs.spend.models import CostProgress
 from fleet.costs.spend.spend import spend
 from fleet.formats import amounts_text, money_text, whole_money_text
 from fleet.pages.fleet import Fleet, fleet_of, load_fleet
+from fleet.pages.kept import kept_or_made
 from fleet.panels import Context
 from fleet.states import GpuState
 from fleet.teams.access import TeamRequest
@@ -63,12 +63,11 @@ class Figures:
 def figures_of(request: TeamRequest) -> Figures:
     if hasattr(request, "_fleet"):
         return Figures.of(fleet_of(request))
-    key = f"figures:{request.team.pk}"
-    kept: Figures | None = cache.get(key)
-    if kept is None:
-        kept = Figures.of(load_fleet(team=request.team, now=timezone.now()))
-        cache.set(key, kept, KEPT_SECONDS)
-    return kept
+    return kept_or_made(
+        f"figures:{request.team.pk}",
+        lambda: Figures.of(load_fleet(team=request.team, now=timezone.now())),
+        seconds=KEPT_SECONDS,
+    )
 
 
 def money_parts(amounts: dict[str, Decimal], team_currency: str) -> Context:
@@ -145,16 +144,14 @@ class MonthSpend:
 
 
 def _month_spend(team: Team, month: Month) -> MonthSpend | None:
-    key = f"month-spend:{team.pk}:{month}"
-    kept: MonthSpend | None = cache.get(key)
-    if kept is not None:
-        return kept
+    return kept_or_made(f"month-spend:{team.pk}:{month}", lambda: _read_month(team, month), seconds=MONTH_KEPT_SECONDS)
+
+
+def _read_month(team: Team, month: Month) -> MonthSpend | None:
     progress = CostProgress.objects.filter(team=team).first()
     if progress is None:
         return None
     found = spend(team=team, start=month.first, end=month.next_first)
-    kept = MonthSpend(
+    return MonthSpend(
         found.all.total, found.all.bought_nothing, found.currency, found.all.unconverted, progress.summed_until
     )
-    cache.set(key, kept, MONTH_KEPT_SECONDS)
-    return kept

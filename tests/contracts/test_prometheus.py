@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,7 @@ import httpx
 import pytest
 from django.utils import timezone
 
-from fleet.inventory.models import Instance, Observation, ProviderAccount
+from fleet.inventory.models import Instance, ProviderAccount
 from fleet.providers.base import Billing
 from fleet.states import GpuState
 from fleet.teams.models import APIToken, Project, Scope, Team
@@ -33,6 +33,7 @@ from tests.contracts.prometheus import (
     wait_for,
 )
 from tests.e2e.conftest import METRICS_TOKEN, Server, server  # noqa: F401  # a fixture
+from tests.fleet.costs.seeding import spend_on
 from tests.fleet.telemetry.conftest import batch, enrolled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,9 +67,7 @@ def rented(team: Team, server: Server) -> None:  # noqa: F811
         machine = Instance.objects.create(
             team=team, account=account, name=name, external_id=name, project=project, gpu_count=GPUS_EACH, **price
         )
-        Observation.objects.create(
-            instance=machine, seen_at=timezone.now() - timedelta(hours=2), rule_version=1, **price
-        )
+        spend_on(team, timezone.now().astimezone(UTC).date(), "17", instance=machine, project=project)
         agent, token = enrolled(machine)
         # Reports as seldom as it may: its readings must not grow old while the test looks at them.
         Agent.objects.filter(pk=agent.pk).update(report_seconds=300)

@@ -116,7 +116,7 @@ def test_a_page_costs_the_same_queries_for_any_number_of_offers(client, acme, of
         for number in range(500)
     )  # fmt: skip
     assert queries() == few
-    assert few <= 14
+    assert few <= 15
 
 
 def test_offers_are_walked_page_by_page_in_one_order(client, prices):
