@@ -19,6 +19,7 @@ from fleet.states import GpuState
 from fleet.teams.models import Project, Team
 
 NOTHING = Decimal(0)
+MOST_CHANGE = 999
 MOST_LINES = 8
 MOST_WASTERS = 5
 # A forecast that was made in the first days knew little of the month.
@@ -100,6 +101,12 @@ class Report:
         return -(self.change_percent or 0)
 
 
+def change_of(total: Decimal, before: Decimal | None) -> int | None:
+    """In percent; None against nothing, or against so little that a percentage says nothing."""
+    change = percent(total - before, before) if before else None
+    return None if change is None or change > MOST_CHANGE else change
+
+
 def report_of(*, team: Team, month: Month) -> Report | None:
     """None where there was no money in this month nor in the one before. A constant number of queries."""
     days = spend(team=team, start=month.first, end=month.next_first, by=(By.DAY,))
@@ -112,7 +119,7 @@ def report_of(*, team: Team, month: Month) -> Report | None:
         currency=days.currency,
         total=days.all.total,
         before=before,
-        change_percent=percent(days.all.total - before, before) if before else None,
+        change_percent=change_of(days.all.total, before),
         bought_nothing=days.all.bought_nothing,
         nothing_percent=percent(days.all.bought_nothing, days.all.total) or 0,
         by_state=tuple((state, amount) for state, amount in days.all.states.items() if amount),

@@ -12,7 +12,7 @@ from fleet.costs.budgets.models import Budget
 from fleet.costs.forecast.models import ForecastDay
 from fleet.costs.month import Month
 from fleet.costs.reports.mail import mail_of
-from fleet.costs.reports.report import Report, report_of
+from fleet.costs.reports.report import Report, change_of, report_of
 from fleet.costs.spend.spend import spend
 from fleet.teams.models import Project, Team
 from tests.fleet.costs.reports.conftest import HOSTILE
@@ -156,3 +156,10 @@ def test_many_projects_end_in_one_line_and_still_add_up(acme, month, make_instan
     report = made(acme, month)
     assert (len(report.projects), report.projects[-1].others) == (9, 4)
     assert sum(line.amount for line in report.projects) == report.total == 78
+
+
+@pytest.mark.parametrize(
+    ("total", "before", "change"), [("150", "100", 50), ("50", "100", -50), ("2000", "2", None), ("5", None, None)]
+)
+def test_a_percentage_against_next_to_nothing_is_left_out(total, before, change):
+    assert change_of(Decimal(total), None if before is None else Decimal(before)) == change
