@@ -95,7 +95,7 @@ def _bounds_text(threshold: Threshold) -> str:
 
 def _number(value: object, threshold: Threshold) -> float | None:
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]  # whatever was sent: what is no number is caught
     except (TypeError, ValueError):
         return None
     if threshold.is_whole and not number.is_integer():

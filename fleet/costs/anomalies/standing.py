@@ -96,7 +96,7 @@ def checked(rule: AnomalyKind, given: Mapping[str, object]) -> dict[str, float]:
 
 def number_within(value: object, threshold: Threshold) -> float | None:
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]  # whatever was sent: what is no number is caught
     except (TypeError, ValueError):
         return None
     return number if threshold.low <= number <= threshold.high else None

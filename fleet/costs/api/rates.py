@@ -15,13 +15,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.costs.rates.rates import import_rates, latest_day, remove_rate, set_rate
-from fleet.costs.rates.sheet import HIGHEST_RATE, MAX_BYTES, MOST_SOURCE, RATE_STEP, Rate, currency_of, read_rates
+from fleet.costs.rates.sheet import HIGHEST_RATE, MOST_SOURCE, RATE_STEP, Rate, currency_of, read_rates
 from fleet.costs.spend.models import ExchangeRate
 from fleet.inventory.api.offer_lists import fault_text
 from fleet.inventory.offers.sheet import CellError
 from fleet.rest.bodies import Body
 from fleet.teams.fields import one_line
 from fleet.teams.models import Role
+from fleet.teams.pasted import MAX_BYTES
 from fleet.teams.permissions import one_team
 from fleet.teams.writing import WritableRows
 

@@ -17,4 +17,4 @@ def compare_later(account: ProviderAccount, months: Iterable[date]) -> None:
     """By name: the task's module is above this one."""
     for month in sorted(set(months)):
         arguments = (account.pk, month.isoformat())
-        transaction.on_commit(lambda sent=arguments: current_app.send_task(COMPARE, sent), robust=True)  # type: ignore[misc]
+        transaction.on_commit(lambda sent=arguments: current_app.send_task(COMPARE, sent), robust=True)  # type: ignore[misc]  # mypy cannot infer a lambda with a default

@@ -177,7 +177,7 @@ def compare(counted: Iterable[Counted], billed: Iterable[Billed], doubts: Iterab
         yield from lines_of(key, *(side.get(key, []) for side in sides))
 
 
-def by_key(rows: Iterable[Counted | Billed | Doubt], whole: set[tuple[int, str]]) -> dict[Key, list]:  # type: ignore[type-arg]
+def by_key(rows: Iterable[Counted | Billed | Doubt], whole: set[tuple[int, str]]) -> dict[Key, list]:  # type: ignore[type-arg]  # of whichever of the three was given
     found: dict[Key, list[Counted | Billed | Doubt]] = defaultdict(list)
     for row in rows:
         key = row.key

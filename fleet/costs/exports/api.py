@@ -42,4 +42,4 @@ class CostsExportView(ApiView):
             wish = Wish.of(request.query_params.dict(), team=team, now=timezone.now())
         except ExportError as error:
             raise ValidationError({error.field: str(error)}) from None
-        return file_answer(request._request, open_export(team, wish))  # noqa: SLF001
+        return file_answer(request._request, open_export(team, wish))  # noqa: SLF001 - Django's own request; DRF has no public word for it

@@ -81,7 +81,7 @@ def shown_forecast(request: TeamRequest) -> Forecast:
     kept: Forecast | None = getattr(request, "month_forecast", None)
     if kept is None:
         kept = month_forecast(team=request.team, now=timezone.now())
-        request.month_forecast = kept  # type: ignore[attr-defined]
+        request.month_forecast = kept  # type: ignore[attr-defined]  # kept for the other sections of the page
     return kept
 
 

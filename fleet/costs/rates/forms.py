@@ -8,10 +8,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from fleet.costs.rates.sheet import MAX_BYTES, MOST_SOURCE, Rate, RateSheet, rate_of, read_rates
+from fleet.costs.rates.sheet import MOST_SOURCE, Rate, RateSheet, rate_of, read_rates
 from fleet.inventory.offers.forms import DAY
 from fleet.inventory.offers.sheet import CellError
 from fleet.teams.fields import LineField
+from fleet.teams.pasted import FileOrText
 
 
 class RateForm(forms.Form):
@@ -46,8 +47,10 @@ class RateForm(forms.Form):
         return rate
 
 
-class RatesForm(forms.Form):
+class RatesForm(FileOrText):
     """A file or pasted text."""
+
+    too_large = _("The file is larger than 2 MB. Import it in parts.")
 
     file = forms.FileField(
         label=_("File"), required=False, help_text=_("CSV with the columns currency,into,day,rate,source, up to 2 MB")
@@ -58,25 +61,6 @@ class RatesForm(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 5, "class": "input mono", "spellcheck": "false"}),
     )
-
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if given.get("file") and "file" not in self.errors:
-            given["csv"] = self._text_of(given["file"])
-        if not given.get("csv") and not self.errors:
-            self.add_error("file", _("Choose a file, or paste its text."))
-        return given
-
-    def _text_of(self, file: Any) -> str:
-        if file.size > MAX_BYTES:
-            self.add_error("file", _("The file is larger than 2 MB. Import it in parts."))
-            return ""
-        try:
-            text: str = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            self.add_error("file", _("The file is no text in UTF-8. Save it as CSV in UTF-8."))
-            return ""
-        return text
 
     def sheet(self, *, latest: date) -> RateSheet:
         """Only of a valid form."""

@@ -15,8 +15,8 @@ from fleet.inventory.offers.rows import is_currency
 from fleet.inventory.offers.sheet import CellError, Fault
 from fleet.providers.redact import cut
 from fleet.teams.fields import one_line
+from fleet.teams.pasted import MAX_BYTES
 
-MAX_BYTES = 2_000_000
 MAX_ROWS = 20_000
 MOST_SOURCE = 120
 COLUMNS = ("currency", "into", "day", "rate")

@@ -18,11 +18,12 @@ from fleet.inventory.offers.lists import import_list, remove_list
 from fleet.inventory.offers.models import OfferSource, ProviderScore, ScoreKind, SourceKind
 from fleet.inventory.offers.ratings import drop_rating, rate_support
 from fleet.inventory.offers.rows import is_currency
-from fleet.inventory.offers.sheet import MAX_BYTES, About, Fault, Sheet, read_sheet
+from fleet.inventory.offers.sheet import About, Fault, Sheet, read_sheet
 from fleet.rest.bodies import Body
 from fleet.rest.filters import FlagFilter, WordsFilter
 from fleet.teams.fields import one_line
 from fleet.teams.models import Role
+from fleet.teams.pasted import MAX_BYTES
 from fleet.teams.permissions import one_team
 from fleet.teams.writing import WritableRows
 

@@ -9,16 +9,19 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from fleet.inventory.offers.search_form import CurrencyField
-from fleet.inventory.offers.sheet import MAX_BYTES, About, Sheet, read_sheet
+from fleet.inventory.offers.sheet import About, Sheet, read_sheet
 from fleet.teams.fields import LineField
+from fleet.teams.pasted import FileOrText
 
 # What browsers send and take, whatever the language of the page.
 DAY = "%Y-%m-%d"
 STARS = ((5, "5"), (4, "4"), (3, "3"), (2, "2"), (1, "1"))
 
 
-class ListForm(forms.Form):
+class ListForm(FileOrText):
     """A list as a file or as pasted text. The text stands in the form again after the preview, so that the same is imported."""
+
+    too_large = _("The file is larger than 2 MB. Keep only the rows with GPUs.")
 
     name = LineField(label=_("Name"), max_length=80, help_text=_("a list of the same name is replaced"))
     provider = LineField(
@@ -46,25 +49,6 @@ class ListForm(forms.Form):
         if day > timezone.localdate():
             raise forms.ValidationError(_("This day is still to come. Give the day on which the list was made."))
         return day
-
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if given.get("file") and "file" not in self.errors:
-            given["csv"] = self._text_of(given["file"])
-        if not given.get("csv") and not self.errors:
-            self.add_error("file", _("Choose a file, or paste its text."))
-        return given
-
-    def _text_of(self, file: Any) -> str:
-        if file.size > MAX_BYTES:
-            self.add_error("file", _("The file is larger than 2 MB. Keep only the rows with GPUs."))
-            return ""
-        try:
-            text: str = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            self.add_error("file", _("The file is no text in UTF-8. Save it as CSV in UTF-8."))
-            return ""
-        return text
 
     def sheet(self) -> Sheet:
         """Only of a valid form."""

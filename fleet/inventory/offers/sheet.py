@@ -20,8 +20,8 @@ from fleet.inventory.offers.table import EMPTY
 from fleet.providers.base import Market
 from fleet.providers.gpus import canonical
 from fleet.providers.redact import cut
+from fleet.teams.pasted import MAX_BYTES
 
-MAX_BYTES = 2_000_000
 MAX_ROWS = 20_000
 MAX_CELL = 2_000
 GPUHUNT = ("instance_name", "location", "price", "cpu", "memory", "gpu_count", "gpu_name", "gpu_memory", "spot")
