@@ -64,9 +64,9 @@ def run(home: Path) -> Iterator[Run]:
 
 
 def test_each_listed_machine_has_the_agent_that_is_on_it(run: Run, home: Path) -> None:
-    run.wait_for(lambda: all(row[1] for row in rows(home, MACHINES)))
+    # All but the one that is being provisioned are there from the sandbox's past on; that one comes with the first listing.
+    run.wait_for(lambda: [row[1] for row in rows(home, MACHINES)] == [True] * 24)
     machines = rows(home, MACHINES)
-    assert len(machines) == 24
     for external_id, managed, project, claimed, conflict, _, kind in machines:
         assert (managed, kind) == (True, "sandbox")
         assert project
