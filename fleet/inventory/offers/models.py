@@ -100,6 +100,7 @@ class Offer(models.Model):
 
 class ScoreKind(models.TextChoices):
     SUPPORT = "support", _("support")
+    HEALTH = "health", _("health")
 
 
 class ProviderScore(models.Model):
