@@ -81,6 +81,10 @@ settings_tabs: Registry[NavItem] = Registry()
 costs_tabs: Registry[NavItem] = Registry()
 # Sections of the page of costs: context(request, month: fleet.costs.month.Month).
 costs_panels: Registry[Panel] = Registry()
+# Tabs of /t/<team>/idle/: their pages extend idle/base.html, fill its block `panel` and set `tab` to the entry's name.
+idle_tabs: Registry[NavItem] = Registry()
+# Sections of the page of what is idle: context(request).
+idle_panels: Registry[Panel] = Registry()
 strip_figures: Registry[Panel] = Registry()
 overview_panels: Registry[Panel] = Registry()
 machine_panels: Registry[Panel] = Registry()
