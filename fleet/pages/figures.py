@@ -94,7 +94,7 @@ def burn(request: TeamRequest) -> Context:
 
 def idle_money(request: TeamRequest) -> Context:
     figures = figures_of(request)
-    labels: Context = {"label": _("Idle money"), "short": _("Idle"), "url_name": "instances", "tone": "held"}
+    labels: Context = {"label": _("Idle money"), "short": _("Idle"), "url_name": "idle", "tone": "held"}
     if not figures.idle or not figures.reporting:
         return {**labels, "tone": "", "why": _("needs a price and an agent")}
     money = money_parts(figures.idle, request.team.currency)

@@ -9,6 +9,7 @@ from fleet.pages import figures
 from fleet.pages.costs.machine import machine_costs
 from fleet.pages.costs.waste import bought_nothing, top_wasters
 from fleet.pages.costs.went import where_it_went
+from fleet.pages.idle.count import idle_count
 from fleet.panels import NavItem, Panel
 
 FIGURE = "components/figure.html"
@@ -18,6 +19,8 @@ def register_panels() -> None:
     panels.navigation.register(NavItem("overview", _("Overview"), "overview", "overview", order=10))
     panels.navigation.register(NavItem("instances", _("Instances"), "instances", "instances", order=20))
     panels.navigation.register(NavItem("usage", _("Usage"), "usage", "usage", order=25, far=True))
+    panels.navigation.register(NavItem("idle", _("Idle"), "idle", "idle", order=30, count=idle_count))
+    panels.idle_tabs.register(NavItem("idle", _("Idle"), "idle", "", order=10))
     panels.navigation.register(NavItem("costs", _("Costs"), "costs", "costs", order=35, far=True))
     panels.costs_tabs.register(NavItem("costs", _("Costs"), "costs", "", order=10))
     panels.costs_panels.register(Panel("went", "costs/went.html", where_it_went, order=30))

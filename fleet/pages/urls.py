@@ -6,6 +6,7 @@ from django.urls import path
 
 from fleet.pages import cleanup, heat, instance, instances, launch, overview, start, usage
 from fleet.pages.costs import view as costs
+from fleet.pages.idle import view as idle
 from fleet.teams.access import requires
 from fleet.teams.models import Role
 from planner.web import views as planner
@@ -28,6 +29,7 @@ team_urlpatterns = [
     path("cleanup/", cleanup.cleanup, name="cleanup"),
     path("cleanup/gone/", cleanup.cleanup_gone, name="cleanup_gone"),
     path("costs/", costs.costs, name="costs"),
+    path("idle/", idle.idle, name="idle"),
     path("usage/", usage.usage, name="usage"),
     path("usage/heat/", heat.usage_heat, name="usage_heat"),
     path("planner/", planner.planner, name="planner"),

@@ -22,6 +22,7 @@ def page_frame(request: HttpRequest) -> dict[str, Any]:
         "my_teams": teams_visible_to(request.user),
         "navigation": panels.navigation,
         "settings_tabs": [tab for tab in panels.settings_tabs if membership.can(Role(tab.role))],
+        "idle_tabs": [tab for tab in panels.idle_tabs if membership.can(Role(tab.role))],
         "costs_tabs": [tab for tab in panels.costs_tabs if membership.can(Role(tab.role))],
         "strip_figures": panels.strip_figures,
     }
