@@ -126,9 +126,8 @@ def _has_label(policy: IdlePolicy, machine: Instance) -> bool:
 
 
 def _excluded(policies: Sequence[IdlePolicy]) -> set[tuple[int, int]]:
-    through = IdlePolicy.excluded.through.objects
-    kept = [policy.pk for policy in policies if policy.pk]
-    return set(through.filter(idlepolicy__in=kept).values_list("idlepolicy", "instance"))
+    kept = IdlePolicy.objects.filter(pk__in=[policy.pk for policy in policies if policy.pk], excluded__isnull=False)
+    return set(kept.values_list("pk", "excluded"))
 
 
 def _providers(machines: Sequence[Instance]) -> dict[int, str]:
