@@ -1,0 +1,35 @@
+"""Driver, CUDA, wheels and libraries that do not fit: the planner's table of messages, looked for in the log. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.diagnosis.evidence import Evidence
+from jobs.diagnosis.finding import Finding, Reason, Remedy, Sure
+from jobs.diagnosis.texts import first
+from planner.catalogue.symptoms import symptoms
+
+# A rule of its own knows more of it.
+ELSEWHERE = frozenset({"nccl-timeout", "torch-cpu-build"})
+
+
+def look(evidence: Evidence) -> Iterator[Finding]:
+    """At most one finding of each layer: the first message is the cause, the rest follow from it."""
+    layers: dict[str, Finding] = {}
+    for symptom in symptoms().values():
+        if symptom.id in ELSEWHERE or (hit := first(evidence.lines, symptom.pattern)) is None:
+            continue
+        line, said = hit
+        values = {name: value for name, value in said.groupdict().items() if value}
+        finding = Finding(
+            "versions",
+            Sure.CERTAIN if symptom.confidence == "high" else Sure.LIKELY,
+            (Reason("symptom", {"id": symptom.id, **values}),),
+            (Remedy("symptom", {"id": symptom.id}),),
+            (line.number,),
+            since=line.at,
+        )
+        known = layers.get(symptom.layer)
+        if known is None or known.lines[0] > line.number:
+            layers[symptom.layer] = finding
+    yield from layers.values()
