@@ -65,6 +65,7 @@ def enrol(
     instance, own_token = answer.body.get("instance_id"), answer.body.get("token")
     if not isinstance(instance, int) or not isinstance(own_token, str):
         raise EnrolmentError("the answer holds no instance_id and token: is that address really a Rackrent dashboard?")
+    kept = _kept(settings_file)
     ids = {str(name): str(value) for name, value in dict(facts.get("provider_ids") or {}).items()}  # type: ignore[call-overload]  # read from JSON
     return Settings(
         url=url.rstrip("/"),
@@ -74,13 +75,15 @@ def enrol(
         provider_ids=ids,
         ca_file=os.path.abspath(ca_file) if ca_file else None,
         allow_http=allow_http,
-        serving=_kept_serving(settings_file) if serving is None else serving,
+        serving=serving if kept is None or serving is not None else kept.serving,
+        actions=None if kept is None else kept.actions,
     )
 
 
-def _kept_serving(settings_file: str) -> list[str] | None:
+def _kept(settings_file: str) -> Settings | None:
+    """What an earlier enrolment wrote down, and the administrator changed."""
     try:
-        return load_settings(settings_file).serving
+        return load_settings(settings_file)
     except SettingsError:
         return None
 

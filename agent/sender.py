@@ -17,13 +17,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent.actions.desk import Desk
     from agent.outbox import Batch, Outbox
     from agent.transport import Dashboard
 
 log = logging.getLogger("rackrent.sender")
 
 HEARTBEAT_SECONDS = 15.0
-_SAMPLES_PATH, _HEARTBEAT_PATH = "/ingest/v1/samples", "/ingest/v1/heartbeat"
+_SAMPLES_PATH, _HEARTBEAT_PATH, _ACTIONS_PATH = "/ingest/v1/samples", "/ingest/v1/heartbeat", "/ingest/v1/actions"
 # A token that was refused may be accepted again (a team re-enrols, a backup is restored): keep everything, ask seldom
 _REFUSED_SECONDS = 300.0
 _MOST_RETRY_AFTER_SECONDS = 900.0
@@ -48,7 +49,7 @@ def verdict(status: int) -> str:
 
 
 class Sender(threading.Thread):
-    """``heartbeat`` makes the body of one, ``obey`` takes the ``config`` object of an answer."""
+    """``heartbeat`` makes the body of one, ``obey`` takes the ``config`` object of an answer, ``desk`` what it asks to be done."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Sender(threading.Thread):
         boot_id: str,
         heartbeat: Callable[[], dict[str, object]],
         obey: Callable[[object], None],
+        desk: Desk | None = None,
     ) -> None:
         super().__init__(name="sender", daemon=True)
         self._dashboard = dashboard
@@ -65,12 +67,14 @@ class Sender(threading.Thread):
         self._boot_id = boot_id
         self._heartbeat = heartbeat
         self._obey = obey
+        self._desk = desk
         self._wake = threading.Event()
         self._stopping = False
         self._stop_by = math.inf
         self._backoff = Backoff(first_seconds=2, most_seconds=120)
         self._not_before = 0.0
         self._next_heartbeat = 0.0
+        self._reports_not_before = 0.0
         self._trouble = ""
 
     def wake(self) -> None:
@@ -100,6 +104,7 @@ class Sender(threading.Thread):
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + HEARTBEAT_SECONDS
             self.send_heartbeat()
+        self.send_reports()
         if now >= self._not_before:
             self.send_queue()
 
@@ -120,8 +125,26 @@ class Sender(threading.Thread):
             }
         )
         answer = self._post(_HEARTBEAT_PATH, body)
-        if answer is not None and answer.status != 200:
+        if answer is None:
+            return
+        if answer.status != 200:
             self._tell(f"heartbeat refused with {answer.status}: {describe(answer)}")
+        elif self._desk is not None:
+            config = answer.body.get("config")
+            self._desk.take(answer.body.get("actions"), config.get("server_time") if isinstance(config, dict) else None)
+
+    def send_reports(self) -> None:
+        """What became of the actions that were asked for; those that are not taken are sent again with the next heartbeat."""
+        if time.monotonic() < self._reports_not_before:
+            return
+        for report in self._desk.reports() if self._desk is not None else []:
+            answer = self._post(_ACTIONS_PATH, json.dumps({"v": 1, **report}))
+            # 404: not this machine's (any more); 422: never to be taken
+            if answer is None or answer.status not in (200, 404, 422):
+                self._reports_not_before = time.monotonic() + HEARTBEAT_SECONDS
+                return
+            if self._desk is not None:
+                self._desk.told(report)
 
     def send_queue(self) -> None:
         """Oldest first until the queue is empty or an answer says wait."""

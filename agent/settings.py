@@ -9,6 +9,7 @@ from agent.serving.address import parse_address
 
 DEFAULT_INTERVAL_SECONDS = 5.0
 DEFAULT_REPORT_SECONDS = 10.0
+ACTIONS = ("accept", "pre_stop")
 
 
 class SettingsError(Exception):
@@ -19,10 +20,12 @@ class Settings:
     """What enrolment wrote down. ``provider_ids`` is what the machine called itself then: a copied disk is told by it.
 
     ``serving``: pages of serving engines on loopback; None = those whose processes run here, [] = none.
+    ``actions``: those that the dashboard may ask for; None = all that this machine has, [] = none.
     """
 
     __slots__ = (
         *(
+            "actions",
             "allow_http",
             "ca_file",
             "instance_id",
@@ -47,6 +50,7 @@ class Settings:
         allow_http: bool = False,
         self_update: bool = False,
         serving: list[str] | None = None,
+        actions: list[str] | None = None,
     ) -> None:
         self.url = url
         self.token = token
@@ -57,6 +61,7 @@ class Settings:
         self.allow_http = allow_http
         self.self_update = self_update
         self.serving = serving
+        self.actions = actions
 
     def __repr__(self) -> str:
         return f"Settings(url={self.url!r}, instance_id={self.instance_id!r})"
@@ -94,6 +99,7 @@ def load_settings(path: str) -> Settings:
         if not isinstance(values.get(name), kind):
             raise SettingsError(f"{path}: field {name!r} is missing or of the wrong kind: enrol this machine again")
     _check_serving(path, values.get("serving"))
+    _check_actions(path, values.get("actions"))
     return Settings(**{name: values[name] for name in Settings.__slots__ if name in values})
 
 
@@ -108,6 +114,16 @@ def _check_serving(path: str, urls: object) -> None:
             parse_address(url)
     except ValueError as error:
         raise SettingsError(f"{path}: field 'serving': {error}") from None
+
+
+def _check_actions(path: str, names: object) -> None:
+    """Raises SettingsError: who meant to switch an action off must not leave it on by a slip of the pen."""
+    if names is None:
+        return
+    if not isinstance(names, list) or not all(name in ACTIONS for name in names):
+        raise SettingsError(
+            f"{path}: field 'actions' is a list of the actions that may be asked for, of {', '.join(ACTIONS)}"
+        )
 
 
 def save_settings(path: str, settings: Settings) -> None:

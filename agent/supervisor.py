@@ -10,6 +10,8 @@ import time
 
 from agent import __version__, program
 from agent.access_check import AccessCheck
+from agent.actions.desk import Desk
+from agent.actions.record import Record
 from agent.batching import Batcher
 from agent.clock import steady_seconds
 from agent.control import Control, write_status
@@ -63,7 +65,11 @@ class Supervisor:
         self._driver: dict[str, object] = {}
         # The first batch as soon as there are rates: somebody who has just installed this is watching the page
         self._next_report = time.monotonic() + self._interval
-        self._sender = Sender(dashboard, self._outbox, boot_id=boot_id(), heartbeat=self._heartbeat, obey=self.obey)
+        record = Record(os.path.join(state_directory, "actions.json"))
+        self._desk = Desk(record, allowed=settings.actions, wake=self._wake_sender)
+        self._sender = Sender(
+            dashboard, self._outbox, boot_id=boot_id(), heartbeat=self._heartbeat, obey=self.obey, desk=self._desk
+        )
         self._settings = settings
         self.updater: Updater | None = None
         self.updated = False
@@ -111,7 +117,8 @@ class Supervisor:
         if isinstance(config.get("paused"), bool):
             self._paused_by_server = config["paused"]
         self._note_version(config.get("agent_version"))
-        if self.updater is not None:
+        # What runs would end with this process
+        if self.updater is not None and not self._desk.busy:
             self.updater.consider(config)
 
     def _note_version(self, offered: object) -> None:
@@ -175,6 +182,9 @@ class Supervisor:
         if self._batcher.flush(self._outbox, made_at=time.time(), steady_at=steady_seconds(), boot_id=boot_id()):
             self._sender.wake()
 
+    def _wake_sender(self) -> None:
+        self._sender.wake()
+
     def _on_nvml_change(self, before: str, state: str, detail: str) -> None:
         kind = _STATE_EVENTS.get(state) or ("driver_back" if state == OK and before in (HUNG, MISMATCH) else None)
         if kind is not None:
@@ -185,6 +195,7 @@ class Supervisor:
         waiting, oldest = self._outbox.waiting()
         pids = [os.getpid(), *([self._gpus.pid] if self._gpus.pid else [])]
         body: dict[str, object] = {"queued_batches": waiting, "dropped_batches": self._outbox.dropped()}
+        body["actions"] = self._desk.offered()
         if oldest is not None:
             body["oldest_queued_at"] = oldest
         if self._gpus.state != "starting":
@@ -213,6 +224,7 @@ class Supervisor:
         log.info("stopping")
         self._flush()
         self._access.stop()
+        self._desk.stop(_STOP_SECONDS / 4)
         self._gpus.stop(_STOP_SECONDS / 2)
         self._sender.stop(_STOP_SECONDS / 2)
         if not self._sender.is_alive():

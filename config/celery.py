@@ -78,6 +78,7 @@ app.conf.beat_schedule = {
     "telemetry.dispatch_scrapes": {"task": "telemetry.dispatch_scrapes", "schedule": 5.0, "options": {"expires": 5}},
     "telemetry.dispatch_sources": {"task": "telemetry.dispatch_sources", "schedule": 5.0, "options": {"expires": 5}},
     "telemetry.keep_partitions": {"task": "telemetry.keep_partitions", "schedule": crontab(minute="23")},
+    "telemetry.expire_actions": {"task": "telemetry.expire_actions", "schedule": 15.0, "options": {"expires": 15}},
     "telemetry.roll_up": {"task": "telemetry.roll_up", "schedule": 60.0, "options": {"expires": 60}},
     # Once a day there is something to do, after the last samples of yesterday that came on time. Readers may have kept it busy an hour ago.
     "telemetry.sort_closed_days": {

@@ -27,6 +27,8 @@ ACTIONS: Words = {
     "account.rotate_credentials": _("Credentials encrypted anew"),
     "account.update": _("Provider changed"),
     "account.verify": _("Provider checked"),
+    "agent.acted": _("Agent’s action ended"),
+    "agent.ask": _("Agent asked for an action"),
     "agent.enrol": _("Agent let in"),
     "agent.enrol_again": _("Agent let in again"),
     "agent.interval": _("Reporting interval changed"),

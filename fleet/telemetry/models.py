@@ -70,6 +70,8 @@ class Agent(models.Model):
     interval_seconds = models.PositiveSmallIntegerField(default=5)
     report_seconds = models.PositiveSmallIntegerField(default=10)
     paused = models.BooleanField(default=False)
+    # The fixed actions that it said it would run, with its last heartbeat.
+    actions = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return f"agent of {self.instance}"

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from psycopg import sql
 
+from fleet.telemetry.actions.models import AgentAction
 from fleet.telemetry.models import MachineEvent
 from fleet.telemetry.serving.models import ServingLatest
 
@@ -27,6 +28,7 @@ def prune_records(*, now: datetime) -> dict[str, int]:
     old, _ = MachineEvent.objects.filter(at__lt=now - EVENT_LIFETIME).delete()
     events = _keep_newest("fleet_machineevent", "at", MAX_EVENTS_PER_MACHINE)
     environments = _keep_newest("fleet_environmentreport", "reported_at", MAX_ENVIRONMENTS_PER_MACHINE)
+    AgentAction.objects.filter(asked_at__lt=now - EVENT_LIFETIME).delete()
     silent, _ = ServingLatest.objects.filter(received_at__lt=now - EVENT_LIFETIME).delete()
     return {"events": old + events, "environments": environments, "endpoints": silent}
 

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from fleet.telemetry.actions.report import expire_actions
 from fleet.telemetry.packed.pack import pack_old_days
 from fleet.telemetry.partitions import drop_old_partitions, ensure_partitions
 from fleet.telemetry.retention import prune_records
@@ -32,6 +33,11 @@ def keep_partitions() -> None:
 @shared_task(name="telemetry.prune_records")
 def prune_old_records() -> None:
     prune_records(now=timezone.now())
+
+
+@shared_task(name="telemetry.expire_actions")
+def expire_asked_actions() -> int:
+    return expire_actions(now=timezone.now())
 
 
 @shared_task(name="telemetry.roll_up")

@@ -6,7 +6,7 @@ values outside and keeps the rest. None = absent. Unknown fields are ignored.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -55,6 +55,7 @@ RequestSeconds = Annotated[float, Meta(ge=0, le=1e6)]
 
 Uuid = Annotated[str, Meta(min_length=1, max_length=96)]
 EngineName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,39}\\Z")]
+ActionName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}\\Z")]
 EventKind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,39}\\Z")]
 # Free text is cut and cleaned by sanitise.clean, not refused; this bound only keeps absurd ones out.
 Text = Annotated[str, Meta(max_length=4_096)]
@@ -316,3 +317,14 @@ class Heartbeat(Struct, gc=False):
     dropped_batches: Count | None = None
     cpu_percent: Annotated[float, Meta(ge=0, le=100_000)] | None = None
     memory_bytes: HostBytes | None = None
+    actions: Annotated[list[ActionName], Meta(max_length=8)] | None = None
+
+
+class ActionReport(Struct):
+    """POST /ingest/v1/actions."""
+
+    v: Annotated[int, Meta(ge=1, le=1)]
+    id: Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+    state: Literal["running", "done", "failed"]
+    result: Annotated[dict[str, Any], Meta(max_length=64)] | None = None
+    detail: Text | None = None

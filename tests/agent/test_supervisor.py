@@ -216,6 +216,7 @@ def test_heartbeats_say_how_much_waits_and_what_the_agent_costs(running: Running
         "queued_batches",
         "oldest_queued_at",
         "dropped_batches",
+        "actions",
     }
     assert set(beat) <= allowed | {"cpu_percent", "memory_bytes"}
     assert beat["memory_bytes"] > 0

@@ -49,6 +49,9 @@ class KnownAgent(Feeder):
     # Received minus sent of the last batches, the newest last (readings.agreed_skew).
     measured_skews: deque[float] = field(default_factory=lambda: deque(maxlen=CONFIRMATIONS))
 
+    # When it last told what became of actions.
+    reports: deque[float] = field(default_factory=deque)
+
     def forget_gpus(self) -> None:
         """Everything about this machine is read anew with its next request."""
         self.verified_at = -math.inf

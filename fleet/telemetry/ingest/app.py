@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fleet.meters import meters
+from fleet.telemetry.ingest.actions import asked_json, take_action_report
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.answers import Send, config_of, send_file, send_json, send_refusal
 from fleet.telemetry.ingest.body import BodyReader, ClientGoneError, Headers, Receive
@@ -25,7 +26,7 @@ from fleet.telemetry.ingest.registry import take_facts
 from fleet.telemetry.ingest.samples import take_batch
 from fleet.telemetry.ingest.service import Service
 from fleet.telemetry.sanitise import Reader
-from fleet.telemetry.wire import Batch, Enrolment, Heartbeat
+from fleet.telemetry.wire import ActionReport, Batch, Enrolment, Heartbeat
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +40,12 @@ ENDPOINTS = {
     "/ingest/v1/samples": "samples",
     "/ingest/v1/heartbeat": "heartbeat",
     "/ingest/v1/enrol": "enrol",
+    "/ingest/v1/actions": "actions",
     ZIPAPP_PATH: "zipapp",
     INSTALLER_PATH: "installer",
 }
 _BATCHES, _HEARTBEATS, _ENROLMENTS = Reader(Batch), Reader(Heartbeat), Reader(Enrolment)
+_REPORTS = Reader(ActionReport)
 
 
 class Ingest:
@@ -56,6 +59,7 @@ class Ingest:
             "/ingest/v1/samples": (("POST",), self._samples),
             "/ingest/v1/heartbeat": (("POST",), self._heartbeat),
             "/ingest/v1/enrol": (("POST",), self._enrol),
+            "/ingest/v1/actions": (("POST",), self._actions),
             ZIPAPP_PATH: (("GET", "HEAD"), self._zipapp),
             INSTALLER_PATH: (("GET", "HEAD"), self._installer),
         }
@@ -113,9 +117,17 @@ class Ingest:
         headers: Headers = dict(scope["headers"])
         agent = await _known(service, headers)
         decoded = await self._bodies.read(_HEARTBEATS, receive, headers)
-        state = await take_heartbeat(service.pool, agent, decoded.value)
+        state, asked = await take_heartbeat(service.pool, agent, decoded.value)
         service.publisher.heartbeat(agent.instance_id, state)
-        await send_json(send, b'{"config":%b}' % config_of(agent, service.files.built))
+        await send_json(send, b'{"config":%b%b}' % (config_of(agent, service.files.built), asked_json(asked)))
+
+    async def _actions(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service or await self.start()
+        headers: Headers = dict(scope["headers"])
+        agent = await _known(service, headers)
+        decoded = await self._bodies.read(_REPORTS, receive, headers)
+        await take_action_report(agent, decoded.value)
+        await send_json(send, b"{}")
 
     async def _enrol(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service or await self.start()
