@@ -35,6 +35,7 @@ app.autodiscover_tasks(
         "fleet.costs.exports",
         "fleet.costs.reports",
         "fleet.costs.spend",
+        "fleet.quality.neighbours",
     ]
 )
 
@@ -54,6 +55,8 @@ LONG_TASKS = (
     "teams.prune",
     "costs.keep_forecasts",
     "costs.right_size",
+    "quality.judge_neighbours",
+    "quality.prune_neighbours",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -131,6 +134,13 @@ app.conf.beat_schedule = {
     "costs.send_reports": {"task": "costs.send_reports", "schedule": 300.0, "options": {"expires": 300}},
     "costs.count": {"task": "costs.count", "schedule": 300.0, "options": {"expires": 300}},
     "costs.build_ledger": {"task": "costs.build_ledger", "schedule": 60.0, "options": {"expires": 60}},
+    # After the hour is rolled up.
+    "quality.judge_neighbours": {
+        "task": "quality.judge_neighbours",
+        "schedule": crontab(minute="9"),
+        "options": {"expires": 3_000},
+    },
+    "quality.prune_neighbours": {"task": "quality.prune_neighbours", "schedule": crontab(hour="3", minute="31")},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},
 }

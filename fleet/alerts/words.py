@@ -41,6 +41,7 @@ CLOSED_WORDS: Mapping[str, str | Promise] = {
     "person": gettext_lazy("somebody put it away"),
     "removed": gettext_lazy("what it was about was removed"),
     "channel_off": gettext_lazy("the channel was removed or switched off"),
+    "silent": gettext_lazy("nothing was measured for a day that could tell"),
 }
 # Why a snoozed or quiet alert came back (values["why"] of a "woke" event).
 WOKE_WORDS: Mapping[str, str | Promise] = {

@@ -43,6 +43,7 @@ class HostLoad:
 
     cpu: float = 0.01
     iowait: float = 0.0
+    cpu_pressure: float = 0.0
     io_pressure: float = 0.0
     memory: float = 0.06
     read: float = 4e4
@@ -205,10 +206,14 @@ def free(t: float, seed: int) -> Load:
 
 
 def noisy_neighbour(t: float, seed: int) -> Load:
-    """Training on a shared host: whenever somebody else's work takes the disk and the cores, every step gets longer."""
+    """Training on a shared host: whenever somebody else's work takes the disk and the cores, every step gets longer.
+
+    They come for five hours of every nine, and are there when the sandbox is born.
+    """
     host = seed >> 8
     load = training(t, seed)
-    theirs = clamp((drift(t, host + 5, 11 * MINUTE) - 0.45) * 2.6, 0, 1)
+    there = (t / HOUR + 4) % 9 < 5
+    theirs = clamp((drift(t, host + 5, 11 * MINUTE) - 0.2) * 1.8, 0, 1) if there else 0.0
     if theirs == 0 or load.gpu.utilization < 0.5:
         return load
     slowed = 1 - theirs * (0.42 + 0.08 * jitter(t, seed + 6))
@@ -217,7 +222,7 @@ def noisy_neighbour(t: float, seed: int) -> Load:
         gpu, utilization=gpu.utilization * slowed, sm=gpu.sm * slowed, power=gpu.power * slowed, throttle=0
     )
     crowded = replace(
-        load.host, cpu=0.3 + 0.6 * theirs, iowait=0.02 + 0.14 * theirs, io_pressure=0.3 * theirs, memory=0.4 + 0.3 * theirs,
+        load.host, cpu=load.host.cpu * slowed, cpu_pressure=0.35 * theirs, iowait=0.02 + 0.14 * theirs, io_pressure=0.3 * theirs,
         read=load.host.read + 1.1e9 * theirs, read_latency_seconds=0.0006 + 0.019 * theirs,
     )  # fmt: skip
     return Load(slower, crowded)
@@ -263,6 +268,7 @@ def combined(hosts: Iterable[HostLoad]) -> HostLoad:
     return HostLoad(
         cpu=min(sum(load.cpu for load in loads), 0.99 - worst.iowait),
         iowait=worst.iowait,
+        cpu_pressure=max(load.cpu_pressure for load in loads),
         io_pressure=worst.io_pressure,
         memory=min(sum(load.memory for load in loads), 0.95),
         read=sum(load.read for load in loads),

@@ -90,7 +90,7 @@ class Machine:
             "load1": round(offer.vcpus * (load.cpu + load.iowait), 2),
             "memory_used_bytes": int(memory * load.memory),
             "memory_total_bytes": memory,
-            "pressure_cpu_percent": _percent(max(0.0, load.cpu - 0.8)),
+            "pressure_cpu_percent": _percent(max(load.cpu_pressure, load.cpu - 0.8)),
             "pressure_memory_percent": 0,
             "pressure_io_percent": _percent(load.io_pressure),
             "disk_scope": scope,
