@@ -36,6 +36,7 @@ app.autodiscover_tasks(
         "fleet.costs.reports",
         "fleet.costs.spend",
         "fleet.quality.neighbours",
+        "fleet.idle.planned",
     ]
 )
 
@@ -118,6 +119,7 @@ app.conf.beat_schedule = {
         "options": {"expires": 3},
     },
     "inventory.sweep_operations": {"task": "inventory.sweep_operations", "schedule": 30.0, "options": {"expires": 30}},
+    "idle.carry_out_planned": {"task": "idle.carry_out_planned", "schedule": 15.0, "options": {"expires": 15}},
     "inventory.prune_observations": {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),

@@ -37,7 +37,13 @@ def seed(team: Team, accounts: list[ProviderAccount]) -> None:
     )  # fmt: skip
     PlannedAction.objects.bulk_create(
         PlannedAction(
-            team=team, instance=row, verb="stop", due_at=NOW + timedelta(days=2), source="bench", reason="bench"
+            team=team,
+            instance=row,
+            verb="stop",
+            due_at=NOW + timedelta(days=2),
+            source="bench",
+            reason="bench",
+            notified_at=NOW,
         )
         for row in rows[::50]
     )

@@ -9,17 +9,24 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import translation
 
-from fleet.alerts.door import clear_event, raise_event
-from fleet.alerts.findings import WARNING
+from fleet.alerts.planned_acts import call_off, tell
 from fleet.costs.attribution.models import AttributionSpan
-from fleet.costs.budgets.models import Budget
-from fleet.costs.budgets.words import PLANNED, spent_words
+from fleet.costs.budgets.judge import SPENT
+from fleet.costs.budgets.measuring import period_of
+from fleet.costs.budgets.models import Budget, Crossing
+from fleet.costs.budgets.words import spent_words
 from fleet.inventory.adapters import can
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation, OperationKind
-from fleet.inventory.plans.actions import ENDED_WORDS, cancel_action, plan_action
+from fleet.inventory.plans.actions import BY_ITSELF, plan_action
 from fleet.inventory.plans.blocks import block_launches, lift_blocks_of
-from fleet.inventory.plans.models import LaunchBlock, PlannedAction, PlannedActionState, PlannedActionVerb
+from fleet.inventory.plans.models import (
+    STANDING,
+    LaunchBlock,
+    PlannedAction,
+    PlannedActionState,
+    PlannedActionVerb,
+)
 from fleet.providers.base import Billing, Capability, InstanceState
 from fleet.teams.audit import Actor
 
@@ -46,30 +53,31 @@ def close(budget: Budget, *, since: datetime, values: dict[str, Any], now: datet
             owner=budget.owner,
         )
     if budget.stops:
-        due_at = now + timedelta(hours=budget.notice_hours)
+        notice = timedelta(hours=budget.notice_hours)
         for machine in to_be_stopped(budget, since):
             action = plan_action(
                 actor=BUDGETS,
                 instance=machine,
                 verb=PlannedActionVerb.STOP,
-                due_at=due_at,
+                due_at=now + notice,
                 source=budget.source,
                 reason=reason,
                 values=values,
+                notice=notice,
                 now=now,
             )
             tell(action, now=now)
     off = Q(instance__state__in=OFF) | Q(instance__gone_at__isnull=False)
-    call_off(standing(budget).filter(off), "gone", now)
+    drop(standing(budget).filter(off), "gone", now)
     # The budget was changed, or the machine is somebody else's now.
     meant = covered(budget) if budget.stops else Instance.objects.none()
-    call_off(standing(budget).exclude(instance__in=meant.values("pk")), "lifted", now)
+    drop(standing(budget).exclude(instance__in=meant.values("pk")), "lifted", now)
 
 
 def reopen(budget: Budget, *, now: datetime) -> None:
     """What it was closed for is over."""
     lift_blocks_of(actor=BUDGETS, team=budget.team, source=budget.source, now=now)
-    call_off(standing(budget), "lifted", now)
+    drop(standing(budget), "lifted", now)
 
 
 def lifted_by_a_person(budget: Budget, since: datetime) -> bool:
@@ -106,7 +114,7 @@ def to_be_stopped(budget: Budget, since: datetime) -> Iterable[Instance]:
     # Planned before the budget was changed and called off after it is as much called off.
     lately = Q(created_at__gte=since) | Q(ended_at__gte=since)
     planned = PlannedAction.objects.filter(lately, source=budget.source).exclude(
-        state=PlannedActionState.CANCELLED, ended_reason__in=ENDED_WORDS
+        state=PlannedActionState.CANCELLED, ended_reason__in=BY_ITSELF
     )
     rows = rows.exclude(pk__in=planned.values("instance"))
     wanted = Operation.objects.filter(
@@ -116,33 +124,24 @@ def to_be_stopped(budget: Budget, since: datetime) -> Iterable[Instance]:
 
 
 def standing(budget: Budget) -> QuerySet[PlannedAction]:
-    rows = PlannedAction.objects.filter(team=budget.team_id, source=budget.source, state=PlannedActionState.PLANNED)
+    rows = PlannedAction.objects.filter(team=budget.team_id, source=budget.source, state__in=STANDING)
     return rows.select_related("instance", "team")
 
 
-def call_off(actions: Iterable[PlannedAction], why: str, now: datetime) -> None:
-    for action in actions:
-        if cancel_action(actor=BUDGETS, action=action, reason=why, now=now):
-            untell(action, now=now)
+def drop(actions: Iterable[PlannedAction], why: str, now: datetime) -> None:
+    call_off(actor=BUDGETS, actions=actions, why=why, now=now)
 
 
-def subject_of(action: PlannedAction) -> str:
-    return f"planned_act:{action.pk}"
-
-
-def tell(action: PlannedAction, *, now: datetime) -> None:
-    """Owners hear of it on their own channels, as of anything about their machines."""
-    raise_event(
-        team=action.team,
-        cause=PLANNED,
-        subject=subject_of(action),
-        severity=WARNING,
-        signal="planned_act",
-        instance=action.instance,
-        values={**action.values, "act": action.verb, "due_at": action.due_at.isoformat()},
-        now=now,
+def plan_stands(action: PlannedAction, now: datetime) -> bool:
+    """Whether its budget still wants that machine stopped, by what it was judged last. In a new period nothing is spent yet."""
+    source = action.source.partition(":")[2]
+    budget = (
+        Budget.objects.filter(pk=int(source), removed_at=None, hard=True, stops=True).select_related("team").first()
     )
-
-
-def untell(action: PlannedAction, *, now: datetime) -> None:
-    clear_event(team=action.team, cause=PLANNED, subject=subject_of(action), now=now)
+    if budget is None or not (period := period_of(budget, now)).holds(now):
+        return False
+    spent = Crossing.objects.filter(
+        budget=budget, period_from=period.first, revision=budget.revision, basis=SPENT.basis, percent=SPENT.percent,
+        fell_back_at=None,
+    )  # fmt: skip
+    return spent.exists() and covered(budget).filter(pk=action.instance_id).exists()

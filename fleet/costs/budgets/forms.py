@@ -74,7 +74,7 @@ class BudgetForm(forms.Form):
     stops = forms.BooleanField(
         label=_("And plan stops of its machines"),
         required=False,
-        help_text=_("planned, shown and told to owners; not carried out by itself yet"),
+        help_text=_("told to owners, and carried out after the notice; a hold puts a stop off"),
     )
     notice_hours = forms.IntegerField(label=_("Notice to owners, in hours"), min_value=1, max_value=720, initial=24)
 

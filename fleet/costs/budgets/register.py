@@ -7,8 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet import panels
 from fleet.costs.budgets import words
+from fleet.costs.budgets.acting import plan_stands
 from fleet.costs.budgets.shown import budgets_of, footer, headline, judged_at, scale_of
 from fleet.costs.month import Month
+from fleet.inventory.plans.standing import register_standing
 from fleet.panels import Context, NavItem, Panel
 from fleet.teams.access import TeamRequest
 from fleet.teams.models import Role
@@ -16,6 +18,7 @@ from fleet.teams.models import Role
 
 def register() -> None:
     words.register()
+    register_standing("budget", plan_stands)
     panels.costs_tabs.register(NavItem("costs_budgets", _("Budgets"), "costs_budgets", "", order=20))
     panels.costs_panels.register(Panel("budgets", "costs/budgets/panel.html", budgets_panel, order=70))
 

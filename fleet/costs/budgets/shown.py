@@ -261,5 +261,5 @@ def footer(lines: Sequence[BudgetLine]) -> str:
         "Once one of %(names)s is spent, a launch or start there needs an admin's reason.",
         len(hard),
     ) % {"names": ", ".join(line.name for line in hard[:5])}
-    stops = gettext("Stops are planned and told to owners, not carried out by itself yet.")
+    stops = gettext("Stops are planned, told to owners and carried out after their notice.")
     return " ".join([text, blocks, stops] if any(line.budget.stops for line in hard) else [text, blocks])

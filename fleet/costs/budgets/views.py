@@ -10,14 +10,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from fleet.alerts.planned_acts import call_off
 from fleet.costs.budgets.forms import BudgetForm
 from fleet.costs.budgets.manage import add_budget, remove_budget, update_budget
 from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.budgets.shown import RELATED, budgets_of, footer, headline, judged_at, lines_of, scale_of
-from fleet.inventory.plans.actions import cancel_action, ended_words
+from fleet.inventory.plans.actions import ended_words
 from fleet.inventory.plans.blocks import lift_block
 from fleet.inventory.plans.gate import blocks_for_page, remedy_words
-from fleet.inventory.plans.models import LaunchBlock, PlannedAction, PlannedActionState
+from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.plans.reasons import reason_text
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest, requires
@@ -58,7 +59,7 @@ def plans_of(request: TeamRequest) -> list[Context]:
     found = [
         {
             "action": row,
-            "stands": row.state == PlannedActionState.PLANNED,
+            "stands": row.is_standing,
             "reason": reason_text(row),
             "ended": ended_words(row),
         }
@@ -104,7 +105,7 @@ def budget_remove(request: TeamRequest, pk: int) -> HttpResponse:
 def plan_cancel(request: TeamRequest, pk: int) -> HttpResponse:
     action = get_object_or_404(PlannedAction.objects.select_related("team", "instance"), pk=pk, team=request.team)
     reason = _reason(request)
-    if reason and cancel_action(actor=Actor.of_page(request), action=action, reason=reason, now=timezone.now()):
+    if reason and call_off(actor=Actor.of_page(request), actions=[action], why=reason, now=timezone.now()):
         messages.success(request, _("Called off. Its budget does not plan it again in this period."))
     elif reason:
         messages.info(request, _("Nothing changed: it had ended already."))

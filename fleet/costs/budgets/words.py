@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,11 +17,10 @@ from fleet.costs.budgets.judge import Measure
 from fleet.costs.budgets.models import Budget
 from fleet.costs.budgets.periods import Period
 from fleet.formats import money_text
-from fleet.inventory.plans.models import PlannedActionVerb
 from fleet.inventory.plans.reasons import register_reason
 
 Values = Mapping[str, Any]
-REACHED, PLANNED = "budget.reached", "machine.planned_act"
+REACHED = "budget.reached"
 
 
 def scope_words(budget: Budget) -> str:
@@ -74,15 +72,6 @@ def reached_words(values: Values) -> str:
     return _("%(text)s. Nothing more is launched or started.") % {"text": text} if values["blocks"] else text
 
 
-def planned_words(values: Values) -> str:
-    said = {
-        "act": PlannedActionVerb(values["act"]).label,
-        "at": date_format(timezone.localtime(datetime.fromisoformat(values["due_at"])), "Y-m-d H:i"),
-        "why": spent_words(values),
-    }
-    return _("“%(act)s” is planned for %(at)s: %(why)s. Rackrent does not do it by itself yet.") % said
-
-
 def _said(values: Values) -> dict[str, str]:
     period = period_words(date.fromisoformat(values["first"]), date.fromisoformat(values["until"]))
     return {"budget": values["budget"], "amount": _money(values, "amount"), "period": period}
@@ -95,23 +84,12 @@ def _money(values: Values, name: str) -> str:
 def register() -> None:
     register_reason("budget", spent_words)
     register_words("budget", reached_words, named="budget")
-    register_words("planned_act", planned_words)
     register_cause(
         Cause(
             REACHED,
             gettext_lazy("has reached a threshold of its budget"),
             gettext_lazy(
                 "Look under Costs at what it went into. Stop what is not needed, or raise the budget if the money is meant to be spent."
-            ),
-            quietable=False,
-        )
-    )
-    register_cause(
-        Cause(
-            PLANNED,
-            gettext_lazy("is to be stopped"),
-            gettext_lazy(
-                "Save what you need off the machine. If it has to go on, ask an admin to call the stop off under Costs, Budgets, or to raise the budget."
             ),
             quietable=False,
         )

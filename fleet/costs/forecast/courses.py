@@ -15,13 +15,17 @@ from fleet.costs.forecast.shares import ONE, Key
 from fleet.costs.ledger.charges import Rules
 from fleet.costs.ledger.intervals import Meter
 from fleet.inventory.models import Hold, Instance
-from fleet.inventory.plans.models import PlannedAction, PlannedActionState
+from fleet.inventory.plans.models import PlannedAction, PlannedActionState, PlannedActionVerb
 from fleet.providers.endings import Part, StopSemantics
 from fleet.providers.registry import adapters
 from fleet.teams.models import Team
 
-# Stops that budgets plan are told and shown, and nothing carries them out.
-ONLY_TOLD = "budget:"
+# A stop whose owner was not told does not come.
+COMES = (
+    Q(state=PlannedActionState.TAKEN)
+    | Q(state=PlannedActionState.PLANNED, notified_at__isnull=False)
+    | Q(state=PlannedActionState.PLANNED, verb=PlannedActionVerb.START)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,7 @@ def lease_of(row: Instance, span: Span) -> Iterator[Step]:
 
 def planned_steps(team: Team, span: Span) -> dict[int, list[Step]]:
     """A hold puts off a stop until it ends; one without an end means that it does not come."""
-    wanted = (PlannedActionState.PLANNED, PlannedActionState.TAKEN)
-    rows = PlannedAction.objects.filter(team=team, state__in=wanted, due_at__lt=span.until)
-    actions = list(rows.exclude(source__startswith=ONLY_TOLD))
+    actions = list(PlannedAction.objects.filter(COMES, team=team, due_at__lt=span.until))
     held = holds_of([action.instance_id for action in actions], span.since)
     found: dict[int, list[Step]] = {}
     for action in actions:

@@ -151,7 +151,7 @@ class LaunchBlockViewSet(WritableRows[LaunchBlock]):
 
 
 class PlannedActionViewSet(WritableRows[PlannedAction]):
-    """What is to be done with machines, and when. Planned, shown and told to owners; Rackrent does not carry them out by itself yet."""
+    """What is to be done with machines, and when. Stops are told to owners first; a hold puts them off."""
 
     http_method_names = ["get", "post", "head"]
     write_role = Role.ADMIN

@@ -83,6 +83,7 @@ FAILURES: Mapping[str, Text] = {
     "monitor_only": gettext_lazy("its account is for looking only"),
     "paused": gettext_lazy("reading its account is paused"),
     "held": gettext_lazy("a hold keeps the machine"),
+    "loses_data": gettext_lazy("it destroys data, and nobody has agreed to that"),
     "launch_blocked": gettext_lazy("a budget lets nothing be launched or started"),
     "unmanaged": gettext_lazy("the machine is registered no more"),
     "unsupported": gettext_lazy("the provider has no such act"),

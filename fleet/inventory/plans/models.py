@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-__all__ = ["LaunchBlock", "PlannedAction", "PlannedActionState", "PlannedActionVerb"]
+__all__ = ["STANDING", "LaunchBlock", "PlannedAction", "PlannedActionState", "PlannedActionVerb"]
 
 
 class LaunchBlock(models.Model):
@@ -54,10 +56,16 @@ class PlannedActionState(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+# Still to be done, and may be called off: what failed is tried again until somebody does.
+STANDING = (PlannedActionState.PLANNED, PlannedActionState.FAILED)
+
+
 class PlannedAction(models.Model):
     """What is to be done with one machine at `due_at`, by whom it was asked and why. Carried out by the idle room; it stands in the calendar.
 
-    One is planned per machine and source. `notified_at`: when the owner was told, without which nothing is carried out.
+    One is planned per machine and source. `notified_at`: when the owner was told, without which nothing is stopped or terminated; a start needs no notice.
+
+    planned → taken (an operation is written) → done (it is proved) | failed → taken …; what stands may be called off.
     """
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="planned_actions")
@@ -70,7 +78,17 @@ class PlannedAction(models.Model):
     values = models.JSONField(default=dict)
     state = models.CharField(max_length=12, choices=PlannedActionState, default=PlannedActionState.PLANNED)
     notified_at = models.DateTimeField(null=True)
+    notice_seconds = models.PositiveIntegerField(
+        default=0, help_text="From when its owner was told, it waits that long."
+    )
     created_at = models.DateTimeField(default=timezone.now)
+    planned_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
+    next_at = models.DateTimeField(null=True, help_text="When it is tried again; NULL: it was not tried yet.")
+    waits_for = models.CharField(max_length=40, blank=True, help_text="What keeps it back: planned.words.WAITS.")
+    attempts = models.PositiveIntegerField(default=0, help_text="Operations that were written for it.")
+    error_kind = models.CharField(max_length=40, blank=True)
+    error_detail = models.CharField(max_length=500, blank=True)
+    failed_at = models.DateTimeField(null=True, help_text="The first time; NULL: it has not failed.")
     ended_at = models.DateTimeField(null=True)
     # Why it was called off: what a person said, or a key of actions.ENDED_WORDS.
     ended_reason = models.CharField(max_length=300, blank=True)
@@ -83,7 +101,22 @@ class PlannedAction(models.Model):
                 "instance", "source", name="planned_action_once", condition=models.Q(state="planned")
             )
         ]
-        indexes = [models.Index(fields=["team", "state", "due_at"], name="planned_action_due")]
+        indexes = [
+            models.Index(fields=["team", "state", "due_at"], name="planned_action_due"),
+            models.Index(
+                fields=["due_at"],
+                name="planned_action_open",
+                condition=models.Q(state__in=("planned", "taken", "failed")),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.instance_id} at {self.due_at}"
+
+    @property
+    def notice(self) -> timedelta:
+        return timedelta(seconds=self.notice_seconds)
+
+    @property
+    def is_standing(self) -> bool:
+        return self.state in STANDING

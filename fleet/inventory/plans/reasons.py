@@ -25,5 +25,14 @@ def register_reason(kind: str, words: Words) -> None:
 
 
 def reason_text(row: Reasoned) -> str:
-    words = _words.get(row.source.partition(":")[0])
-    return words(row.values) if words and row.values else row.reason
+    return reason_of(row.source, row.values, row.reason)
+
+
+def reason_of(source: str, values: Mapping[str, Any], reason: str) -> str:
+    words = _words.get(kind_of(source))
+    return words(values) if words and values else reason
+
+
+def kind_of(source: str) -> str:
+    """What wrote it: "budget" of "budget:7"."""
+    return source.partition(":")[0]

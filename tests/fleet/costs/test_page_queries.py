@@ -58,7 +58,7 @@ def grow(acme, alice, make_instance, charge, summed, time_machine):
             for day in (3, 4):
                 spend_on(acme, on(day), "48", instance=machine, project=project, owner=alice, state=GpuState.FREE)
         PlannedAction.objects.create(
-            team=acme, instance=machine, verb="stop", due_at=november(18), source="test", reason="test"
+            team=acme, instance=machine, verb="stop", due_at=november(18), source="test", reason="test", notified_at=NOW
         )
         Hold.objects.create(instance=machine, kind="job", expires_at=NOW + timedelta(days=1))
 

@@ -14,12 +14,12 @@ from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 
 from fleet.alerts.channels.models import Channel, Delivery, Route
 from fleet.alerts.models import Alert
+from fleet.alerts.planned_acts import note_deliveries
 from fleet.costs.attribution.models import AttributionSpan
 from fleet.costs.attribution.rules import RuleSaid, add_rule
 from fleet.costs.book.models import LedgerChange
 from fleet.costs.budgets.judging import judge_one
 from fleet.costs.budgets.manage import BudgetWords, remove_budget, update_budget
-from fleet.costs.budgets.telling import note_deliveries
 from fleet.costs.spend.models import CostDay, CostGroupDay, CostMonth
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation
@@ -29,6 +29,7 @@ from fleet.inventory.plans.actions import cancel_action
 from fleet.inventory.plans.blocks import lift_block
 from fleet.inventory.plans.gate import blocked_starts, blocks_for_page
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
+from fleet.inventory.plans.standing import still_stands
 from fleet.providers.base import CreateSpec, InstanceState
 from fleet.teams.models import Project
 from tests.fleet.costs.budgets.conftest import NOON
@@ -166,6 +167,27 @@ class TestOwnersAreTold:
         alert = Alert.objects.get(cause="machine.planned_act")
         Delivery.objects.create(channel=team_channel, alert=alert, state="sent", sent_at=NOON)
         assert note_deliveries() == 1
+
+
+class TestStillMeant:
+    """Asked right before a stop: whoever judges budgets may have been down."""
+
+    def test_while_the_budget_is_spent(self, closed):
+        assert still_stands(planned().get(), NOON + timedelta(hours=24))
+
+    def test_not_in_its_next_period(self, closed):
+        assert not still_stands(planned().get(), NOON + timedelta(days=20))
+
+    def test_not_when_it_was_changed_or_removed_or_the_machine_is_anothers(self, closed, machine):
+        action = planned().get()
+        for change in ({"stops": False}, {"revision": 7}, {"removed_at": NOON}):
+            before = {name: getattr(closed, name) for name in change}
+            type(closed).objects.update(**change)
+            assert not still_stands(action, NOON)
+            type(closed).objects.update(**before)
+        assert still_stands(action, NOON)
+        type(machine).objects.update(project=None)
+        assert not still_stands(action, NOON)
 
 
 class TestUndone:

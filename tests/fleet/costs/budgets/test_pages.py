@@ -162,7 +162,7 @@ class TestTakingBack:
         assert LaunchBlock.objects.get().lifted_reason == PlannedAction.objects.get().ended_reason == "paid for"
         assert "paid for" in text(admin.get(LIST))
 
-    def test_the_page_says_that_nothing_is_stopped_by_itself(self, written, as_user, vera):
+    def test_the_page_says_who_was_not_told(self, written, as_user, vera):
         page = text(as_user(vera).get(LIST))
-        assert "Rackrent does not carry them out by itself yet" in page
+        assert "carried out after their notice" in page
         assert "not told yet" in page

@@ -36,7 +36,7 @@ def train(make_instance, charge, acme, account, summed):
 
 
 def planned(machine, verb: str, day: int, **more) -> PlannedAction:
-    said = {"source": "test", "reason": "test", **more}
+    said = {"source": "test", "reason": "test", "notified_at": NOW, **more}
     return PlannedAction.objects.create(team=machine.team, instance=machine, verb=verb, due_at=november(day), **said)
 
 
@@ -72,8 +72,13 @@ def test_a_plan_that_is_off_saves_nothing(acme, train, state):
     assert parts(month_forecast(team=acme, now=NOW)) == {"spent": 100, "running": 720}
 
 
-def test_a_stop_that_a_budget_planned_saves_nothing_as_nothing_carries_it_out(acme, train):
+def test_a_stop_that_a_budget_planned_saves_like_any(acme, train):
     planned(train, "stop", 21, source=Budget(pk=7).source)
+    assert parts(month_forecast(team=acme, now=NOW)) == {"spent": 100, "running": 720, "stops": -480 + 24}
+
+
+def test_a_stop_whose_owner_was_not_told_does_not_come(acme, train):
+    planned(train, "stop", 21, notified_at=None)
     assert parts(month_forecast(team=acme, now=NOW)) == {"spent": 100, "running": 720}
 
 

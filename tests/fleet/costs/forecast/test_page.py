@@ -36,7 +36,7 @@ def train(acme, account, make_instance, charge, summed, time_machine):
     charge(machine, "2")
     spend_on(acme, on(10), 100, instance=machine)
     PlannedAction.objects.create(
-        team=acme, instance=machine, verb="stop", due_at=november(21), source="test", reason="test"
+        team=acme, instance=machine, verb="stop", due_at=november(21), source="test", reason="test", notified_at=NOW
     )
     return machine
 
