@@ -37,6 +37,7 @@ app.autodiscover_tasks(
         "fleet.costs.spend",
         "fleet.quality.neighbours",
         "fleet.idle.planned",
+        "fleet.idle.watch",
     ]
 )
 
@@ -58,6 +59,7 @@ LONG_TASKS = (
     "costs.right_size",
     "quality.judge_neighbours",
     "quality.prune_neighbours",
+    "idle.reckon_floors",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -143,6 +145,12 @@ app.conf.beat_schedule = {
         "options": {"expires": 3_000},
     },
     "quality.prune_neighbours": {"task": "quality.prune_neighbours", "schedule": crontab(hour="3", minute="31")},
+    "idle.judge": {"task": "idle.judge", "schedule": 60.0, "options": {"expires": 60}},
+    "idle.reckon_floors": {
+        "task": "idle.reckon_floors",
+        "schedule": crontab(minute="13"),
+        "options": {"expires": 3_000},
+    },
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},
 }

@@ -56,6 +56,7 @@ class Agent(models.Model):
     heartbeat_at = models.DateTimeField(null=True)
     batch_at = models.DateTimeField(null=True)
     clock_skew_seconds = models.FloatField(null=True)
+    clock_jumped_at = models.DateTimeField(null=True, help_text="When the correction of its clock last changed.")
     nvml_state = models.CharField(max_length=16, blank=True)
     nvml_detail = models.CharField(max_length=200, blank=True)
     nvml_since = models.DateTimeField(null=True)

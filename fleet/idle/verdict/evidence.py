@@ -43,11 +43,16 @@ class GpuWindow:
     process_count: int | None = None
     lost: bool = False
     owner: str = ""
+    # When a reading last showed work, by whatever came however late; of a time that may lie before the window.
+    worked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostWindow:
-    """The machine around the GPUs over the window: the highest of each reading. Rates are bytes a second, CPU 0-100 of what it may use."""
+    """The machine around the GPUs over the window. Rates are bytes a second, CPU 0-100 of what it may use.
+
+    Of these the highest of each five minutes' 95th percentiles: what every machine does for a few seconds, by its clock, is no use of it.
+    """
 
     coverage: float
     newest_at: datetime | None
@@ -56,6 +61,8 @@ class HostWindow:
     network_bytes_per_second: float | None = None
     ssh_sessions: int | None = None
     busy_kernels: int | None = None
+    # When a notebook's kernel last was asked for something: cells that take a moment are never seen to run.
+    kernel_active_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ class MachineWindow:
 
     `powered`: what the provider lists; its own measurements of use are no part of this, because they are never enough. `started_at`: of
     the present run, or of its image or driver, whatever is newest. `clock_jumped_at`: when the machine's clock last moved by itself.
-    `gpu_count`: rented, which may be more than report. `active_at`: the newest reading that showed work, however long ago.
+    `gpu_count`: rented, which may be more than report. `active_at`: the newest reading that showed work, or somebody who came, however long ago.
     """
 
     now: datetime
@@ -103,3 +110,5 @@ class MachineWindow:
     clock_jumped_at: datetime | None = None
     # False: its driver does not answer, so that what is not read is no rest.
     driver_answers: bool = True
+    # False: what holds the readings of the window could not be asked.
+    readings_answer: bool = True

@@ -92,7 +92,7 @@ def _said(machine: MachineWindow) -> Iterator[Reason]:
 
 def _shown(machine: MachineWindow, limits: Limits) -> Iterator[Reason]:
     for gpu in machine.gpus:
-        yield from gpu_use(gpu, limits)
+        yield from tuple(gpu_use(gpu, limits)) or _worked(gpu, machine)
     for endpoint in machine.serving:
         yield from serving_use(endpoint, machine.mode)
     if machine.host is not None:
@@ -115,6 +115,13 @@ def gpu_use(gpu: GpuWindow, limits: Limits) -> Iterator[Reason]:
     for code, value, limit in readings:
         if value is not None and limit is not None and value >= limit:
             yield Reason(code, name, value, limit)
+
+
+def _worked(gpu: GpuWindow, machine: MachineWindow) -> tuple[Reason, ...]:
+    """What was sent late counts before the readings of its time are summed again."""
+    if gpu.worked_at is None or gpu.worked_at < machine.now - machine.window:
+        return ()
+    return (Reason("worked", f"GPU {gpu.index}", gpu.worked_at),)
 
 
 def is_stalled(gpu: GpuWindow, limits: Limits) -> bool:
@@ -147,13 +154,21 @@ def host_use(host: HostWindow, machine: MachineWindow, limits: Limits) -> Iterat
             yield Reason(code, "", value, limit)
     if host.busy_kernels:
         yield Reason("busy_kernels", "", host.busy_kernels, 0)
-    if host.ssh_sessions and machine.mode is Mode.INTERACTIVE and _session_counts(machine, limits):
+    if machine.mode is Mode.INTERACTIVE:
+        yield from _people(host, machine, limits)
+
+
+def _people(host: HostWindow, machine: MachineWindow, limits: Limits) -> Iterator[Reason]:
+    asked_at = host.kernel_active_at
+    if asked_at is not None and asked_at >= machine.now - machine.window:
+        yield Reason("kernel_active", "", asked_at)
+    if host.ssh_sessions and _session_counts(machine, limits):
         yield Reason("ssh_sessions", "", host.ssh_sessions, limits.session_hours)
 
 
 def _session_counts(machine: MachineWindow, limits: Limits) -> bool:
     """An open session stands for somebody who thinks, for some hours; then for somebody who forgot it."""
-    last = machine.active_at or machine.started_at
+    last = max((at for at in (machine.active_at, machine.started_at) if at is not None), default=None)
     return last is None or machine.now - last < timedelta(hours=limits.session_hours)
 
 
@@ -175,6 +190,8 @@ def _missing_power(machine: MachineWindow, _limits: Limits) -> Iterator[Reason]:
         yield Reason("provider_unclear")
     if not machine.driver_answers:
         yield Reason("driver_hung")
+    if not machine.readings_answer:
+        yield Reason("readings_unreachable")
 
 
 def _missing_gpus(machine: MachineWindow, limits: Limits) -> Iterator[Reason]:
@@ -186,10 +203,11 @@ def _missing_gpus(machine: MachineWindow, limits: Limits) -> Iterator[Reason]:
         name = f"GPU {gpu.index}"
         if gpu.lost:
             yield Reason("gpu_lost", name)
-        elif gpu.utilization_percent is None and gpu.sm_activity is None:
+            continue
+        thin = tuple(_thin(name, gpu.coverage, gpu.newest_at, machine, limits))
+        yield from thin
+        if not thin and gpu.utilization_percent is None and gpu.sm_activity is None:
             yield Reason("not_read", name)
-        else:
-            yield from _thin(name, gpu.coverage, gpu.newest_at, machine, limits)
 
 
 def _missing_host(machine: MachineWindow, limits: Limits) -> Iterator[Reason]:

@@ -58,7 +58,7 @@ SELECT %(instance)s, to_timestamp(%(at)s), %(digest)s::text, %(data)s::jsonb WHE
     SELECT digest FROM fleet_environmentreport WHERE instance_id = %(instance)s ORDER BY reported_at DESC, id DESC LIMIT 1)
 """
 _AGREE_SKEW = """
-UPDATE fleet_agent SET clock_skew_seconds = %s WHERE id = %s AND coalesce(clock_skew_seconds, 0) = %s
+UPDATE fleet_agent SET clock_skew_seconds = %s, clock_jumped_at = now() WHERE id = %s AND coalesce(clock_skew_seconds, 0) = %s
 """
 _READ_SKEW = "SELECT coalesce(clock_skew_seconds, 0) FROM fleet_agent WHERE id = %s"
 
