@@ -16,11 +16,11 @@ WINDOWS_MINUTES = tuple(range(5, 301, 5))
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`recovered`: GPU-hours not paid for. `wrong` of the `stops` were followed by work within half an hour."""
+    """`recovered`: GPU-hours not paid for. `wrong` of the `stops` were followed by work within half an hour, counted by weight where costs differ."""
 
     recovered: float = 0.0
     stops: int = 0
-    wrong: int = 0
+    wrong: float = 0
 
     def __add__(self, other: Outcome) -> Outcome:
         return Outcome(self.recovered + other.recovered, self.stops + other.stops, self.wrong + other.wrong)

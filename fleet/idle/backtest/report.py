@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fleet.idle.backtest.outcomes import Outcome, fixed_outcomes, outcome, outcome_of_all
@@ -58,7 +58,13 @@ def net_interval(
     pods: Collection[PodRuns], *, window_minutes: float | None, wrong_stop_cost: float
 ) -> tuple[float, float]:
     """Pods, not runs, are drawn anew: the runs of one pod resemble each other."""
-    nets = [outcome(pod, window_minutes=window_minutes).net(wrong_stop_cost) for pod in pods]
+    return interval_of([outcome(pod, window_minutes=window_minutes).net(wrong_stop_cost) for pod in pods])
+
+
+def interval_of(nets: Sequence[float]) -> tuple[float, float]:
+    """Of their sum."""
+    if not nets:
+        return 0.0, 0.0
     draw = random.Random(SEED)  # noqa: S311 - not for secrets
     totals = sorted(sum(draw.choices(nets, k=len(nets))) for _ in range(RESAMPLES))
     return totals[int(TAIL * RESAMPLES)], totals[int((1 - TAIL) * RESAMPLES) - 1]
