@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 
-# The two commands that are not for people are told apart before argparse is loaded: these processes stay small
-NVML_CHILD, SUPERVISE = "nvml-child", "supervise"
+# The commands that are not for people are told apart before argparse is loaded: these processes stay small
+NVML_CHILD, ACCEPT_CHILD, SUPERVISE = "nvml-child", "accept-child", "supervise"
 
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == [NVML_CHILD]:
         return _serve_nvml(arguments[1:])
+    if arguments[:1] == [ACCEPT_CHILD]:
+        from agent.acceptance.child import main as accept
+
+        return accept(arguments[1:])
     if arguments[:1] == [SUPERVISE]:
         from agent.supervise import main as supervise
 

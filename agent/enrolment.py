@@ -77,6 +77,7 @@ def enrol(
         allow_http=allow_http,
         serving=serving if kept is None or serving is not None else kept.serving,
         actions=None if kept is None else kept.actions,
+        accept_peer=None if kept is None else kept.accept_peer,
     )
 
 

@@ -20,11 +20,13 @@ class Settings:
     """What enrolment wrote down. ``provider_ids`` is what the machine called itself then: a copied disk is told by it.
 
     ``serving``: pages of serving engines on loopback; None = those whose processes run here, [] = none.
+    ``accept_peer``: an address to download from in acceptance tests; None = the dashboard.
     ``actions``: those that the dashboard may ask for; None = all that this machine has, [] = none.
     """
 
     __slots__ = (
         *(
+            "accept_peer",
             "actions",
             "allow_http",
             "ca_file",
@@ -51,6 +53,7 @@ class Settings:
         self_update: bool = False,
         serving: list[str] | None = None,
         actions: list[str] | None = None,
+        accept_peer: str | None = None,
     ) -> None:
         self.url = url
         self.token = token
@@ -62,6 +65,7 @@ class Settings:
         self.self_update = self_update
         self.serving = serving
         self.actions = actions
+        self.accept_peer = accept_peer
 
     def __repr__(self) -> str:
         return f"Settings(url={self.url!r}, instance_id={self.instance_id!r})"
@@ -100,6 +104,8 @@ def load_settings(path: str) -> Settings:
             raise SettingsError(f"{path}: field {name!r} is missing or of the wrong kind: enrol this machine again")
     _check_serving(path, values.get("serving"))
     _check_actions(path, values.get("actions"))
+    if not isinstance(values.get("accept_peer"), (str, type(None))):
+        raise SettingsError(f"{path}: field 'accept_peer' is an address such as https://files.example.org/64MiB")
     return Settings(**{name: values[name] for name in Settings.__slots__ if name in values})
 
 

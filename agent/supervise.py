@@ -57,7 +57,9 @@ def main(words: list[str]) -> int:
         settings = load_settings(options.settings_file)
         refuse_copied_settings(settings, provider_ids())
         connect = dashboard_of(settings)
-        supervisor = Supervisor(settings, connect(), ensure_state_directory(options.state_directory))
+        supervisor = Supervisor(
+            settings, connect(), ensure_state_directory(options.state_directory), options.settings_file
+        )
     except (SettingsError, AddressError, OSError) as error:
         sys.stderr.write(f"rackrent-agent: {error}\n")
         return EXIT_CONFIGURATION

@@ -7,8 +7,10 @@ import math
 import os
 import threading
 import time
+from functools import partial
 
 from agent import __version__, program
+from agent.acceptance.run import run_accept
 from agent.access_check import AccessCheck
 from agent.actions.desk import Desk
 from agent.actions.record import Record
@@ -45,7 +47,7 @@ _STATE_EVENTS = {HUNG: "driver_hung", MISMATCH: "driver_mismatch"}
 
 
 class Supervisor:
-    def __init__(self, settings: Settings, dashboard: Dashboard, state_directory: str) -> None:
+    def __init__(self, settings: Settings, dashboard: Dashboard, state_directory: str, settings_file: str = "") -> None:
         self._stopping = threading.Event()
         self._interval = DEFAULT_INTERVAL_SECONDS
         self._report = DEFAULT_REPORT_SECONDS
@@ -66,7 +68,13 @@ class Supervisor:
         # The first batch as soon as there are rates: somebody who has just installed this is watching the page
         self._next_report = time.monotonic() + self._interval
         record = Record(os.path.join(state_directory, "actions.json"))
-        self._desk = Desk(record, allowed=settings.actions, wake=self._wake_sender)
+        self._desk = Desk(
+            record,
+            allowed=settings.actions,
+            wake=self._wake_sender,
+            paused=self._paused,
+            accept=partial(run_accept, settings_file=settings_file, state_directory=state_directory),
+        )
         self._sender = Sender(
             dashboard, self._outbox, boot_id=boot_id(), heartbeat=self._heartbeat, obey=self.obey, desk=self._desk
         )
@@ -128,7 +136,7 @@ class Supervisor:
             log.info("the dashboard hands out version %.40s of the agent, this is %s", offered, __version__)
 
     def _tick(self) -> None:
-        paused = self._paused_by_server or self._control.paused()
+        paused = self._paused()
         (self._gpus.pause if paused else self._gpus.resume)()
         self._gpus.tick()
         self._access.tick(time.monotonic(), nvml_ok=self._gpus.state == OK)
@@ -142,6 +150,9 @@ class Supervisor:
             self._next_report = now + self._report
             self._flush()
         write_status(self._control.status_file, self._status())
+
+    def _paused(self) -> bool:
+        return self._paused_by_server or self._control.paused()
 
     def _sample(self) -> None:
         at = time.time()

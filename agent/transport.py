@@ -17,6 +17,7 @@ _TIMEOUT_SECONDS = 15.0
 _MOST_ANSWER_BYTES = 1 << 20
 _GZIP_LEVEL = 6
 _HANG_UPS = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
+_BYTES = "application/octet-stream"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -61,7 +62,7 @@ class Dashboard:
 
     def __init__(self, url: str, token: str, *, ca_file: str | None = None, allow_http: bool = False) -> None:
         self._base = checked_address(url, allow_http=allow_http)
-        self._token = token
+        self._authorization = {"Authorization": f"Bearer {token}"} if token else {}
         self._ca_file = ca_file
         self._connection: http.client.HTTPConnection | None = None
         self._prefix = ""
@@ -73,6 +74,11 @@ class Dashboard:
         request = _Request("POST", path, gzip.compress(document, _GZIP_LEVEL), headers)
         answer, raw = self._exchange(request, timeout_seconds)
         answer.body = _json_object(raw)
+        return answer
+
+    def post_bytes(self, path: str, data: bytes, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> Answer:
+        """Send bytes as they are. Raises TransportError."""
+        answer, _ = self._exchange(_Request("POST", path, data, {"Content-Type": _BYTES}), timeout_seconds)
         return answer
 
     def get(self, path: str, *, most_bytes: int, timeout_seconds: float = _TIMEOUT_SECONDS) -> tuple[Answer, bytes]:
@@ -97,7 +103,7 @@ class Dashboard:
     def _once(self, request: _Request, timeout: float) -> tuple[Answer, bytes]:
         try:
             connection = self._connected(timeout)
-            headers = {"Authorization": f"Bearer {self._token}", "User-Agent": f"rackrent-agent/{__version__}"}
+            headers = {**self._authorization, "User-Agent": f"rackrent-agent/{__version__}"}
             path = self._prefix + self._base.path.rstrip("/") + request.path
             connection.request(
                 request.method, path, request.body, {**headers, **self._proxy_headers, **request.headers}

@@ -61,7 +61,15 @@ def run_child(
         stopped, timed_out = stopping(), not stopping()
         _end_group(child, tail)
     tail.drain()
-    return Ended(child.wait(), tail.close(), timed_out=timed_out, stopped=stopped)
+    return Ended(_status(child), tail.close(), timed_out=timed_out, stopped=stopped)
+
+
+def _status(child: subprocess.Popen[bytes]) -> int:
+    """One that hangs in a driver's call does not end even when it is killed: it is left alone."""
+    try:
+        return child.wait(TERM_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return -signal.SIGKILL
 
 
 class _Tail:

@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rackrent.actions")
 
-PRE_STOP = "pre_stop"
-NAMES = (PRE_STOP,)
+ACCEPT, PRE_STOP = "accept", "pre_stop"
+NAMES = (ACCEPT, PRE_STOP)
 # A dashboard that was taken over must not keep a machine busy
-_MOST_AN_HOUR = {PRE_STOP: 12}
+_MOST_AN_HOUR = {ACCEPT: 4, PRE_STOP: 12}
 _MOST_AT_ONCE = 4
 _HOUR_SECONDS = 3600.0
+_ACCEPT_SECONDS, _ACCEPT_SECONDS_RANGE = 120, (20, 300)
 
 
 class Desk:
-    """``allowed``: names from the settings file; None = whatever this machine has. ``wake`` has the reports sent."""
+    """``allowed``: names from the settings file; None = whatever this machine has. ``wake`` has the reports sent.
+
+    ``paused`` says whether NVML is to be left alone: then nothing is tested. ``accept``: run_accept with the agent's own files.
+    """
 
     def __init__(
         self,
@@ -34,11 +38,15 @@ class Desk:
         *,
         allowed: list[str] | None,
         wake: Callable[[], None],
+        paused: Callable[[], bool],
+        accept: Callable[..., Outcome],
         pre_stop_path: str | None = None,
     ) -> None:
         self._record = record
         self._allowed = NAMES if allowed is None else tuple(name for name in NAMES if name in allowed)
         self._wake = wake
+        self._paused = paused
+        self._accept = accept
         self._pre_stop_path = pre_stop_path or pre_stop.PATH
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}
@@ -50,7 +58,10 @@ class Desk:
         """What a dashboard may ask for now."""
         if self._record.trouble:
             return []
-        return [name for name in self._allowed if name != PRE_STOP or pre_stop.is_there(self._pre_stop_path)]
+        return [name for name in self._allowed if self._can(name)]
+
+    def _can(self, name: str) -> bool:
+        return pre_stop.is_there(self._pre_stop_path) if name == PRE_STOP else not self._paused()
 
     def take(self, asked: object, server_time: object) -> None:
         """``asked``: what the answer to a heartbeat holds under "actions". Anything that is not of its form is not read."""
@@ -99,7 +110,7 @@ class Desk:
         if name not in NAMES:
             return f"this agent has no action {name!r}"
         if name not in self.offered():
-            return f"{name} is switched off on this machine, or there is nothing to run"
+            return f"{name} is switched off on this machine, paused, or there is nothing to run"
         # Both times are the dashboard's, so that a clock that is wrong here does not matter
         if not (isinstance(expires_at, (int, float)) and expires_at > server_time):
             return "it came too late"
@@ -119,7 +130,7 @@ class Desk:
 
     def _run(self, action_id: int, name: str, options: dict[str, object]) -> None:
         try:
-            state, result, detail = self._outcome(action_id, options)
+            state, result, detail = self._outcome(action_id, name, options)
         except Exception as error:  # whatever it is, the dashboard hears of it, and the agent goes on
             log.exception("action %d failed", action_id)
             state, result, detail = FAILED, {}, f"{type(error).__name__}: {error}"[:300]
@@ -128,7 +139,13 @@ class Desk:
             self._record.end(action_id, state, result, detail)
         self._wake()
 
-    def _outcome(self, action_id: int, options: dict[str, object]) -> Outcome:
+    def _outcome(self, action_id: int, name: str, options: dict[str, object]) -> Outcome:
+        if name == ACCEPT:
+            return self._accept(
+                seconds=whole_within(options.get("most_seconds"), _ACCEPT_SECONDS_RANGE, _ACCEPT_SECONDS),
+                when_busy=options.get("when_busy") is True,
+                stopping=lambda: self._stopping.is_set() or self._paused() or self._is_running(PRE_STOP),
+            )
         timeout = whole_within(options.get("timeout_seconds"), pre_stop.TIMEOUT_RANGE, pre_stop.DEFAULT_TIMEOUT_SECONDS)
         return pre_stop.run_pre_stop(
             self._pre_stop_path, action_id=action_id, timeout_seconds=timeout, stopping=self._stopping.is_set

@@ -76,6 +76,11 @@ def versions(root: str = "/") -> dict[str, object]:
     return {"python": python, **libraries, **({"frameworks": frameworks} if frameworks else {})}
 
 
+def places_with(package: str, root: str = "/") -> list[str]:
+    """Directories of packages that hold this one."""
+    return [place for place in _directories(root) if any(name == package for name, _ in _installed(place))]
+
+
 def _directories(root: str) -> list[str]:
     found = [path for pattern in _PLACES for path in sorted(glob.glob(root + pattern))]
     return list(dict.fromkeys(found))[:_MOST_PLACES]

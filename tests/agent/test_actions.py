@@ -27,6 +27,8 @@ class Bench:
         self.release = threading.Event()
         self.release.set()
         self.woken = 0
+        self.paused = False
+        self.accepted: list[dict[str, Any]] = []
         monkeypatch.setattr(pre_stop, "run_pre_stop", self._run)
         self.allowed = allowed
         self.hook = directory / "pre-stop"
@@ -35,7 +37,14 @@ class Bench:
 
     def begin_again(self) -> None:
         """As after a restart of the agent."""
-        self.desk = Desk(Record(str(self.path)), allowed=self.allowed, wake=self._wake, pre_stop_path=str(self.hook))
+        self.desk = Desk(
+            Record(str(self.path)),
+            allowed=self.allowed,
+            wake=self._wake,
+            paused=lambda: self.paused,
+            accept=self._accept,
+            pre_stop_path=str(self.hook),
+        )
 
     def _wake(self) -> None:
         self.woken += 1
@@ -44,6 +53,10 @@ class Bench:
         self.runs.append((action_id, timeout_seconds))
         assert self.release.wait(20)
         return "done", {"exit_code": 0}, ""
+
+    def _accept(self, **options: Any) -> Any:
+        self.accepted.append(options)
+        return "done", {"cpu": {"count": 4}}, ""
 
     def ask(self, action_id: int = 5, name: str = "pre_stop", expires_at: Any = NOW + 60, **fields: Any) -> None:
         self.desk.take([{"id": action_id, "name": name, "options": {}, "expires_at": expires_at, **fields}], NOW)
@@ -245,3 +258,38 @@ def test_an_error_of_the_agents_own_is_told_and_ends_nothing(bench: Bench, monke
     bench.ask()
     bench.finish()
     assert bench.desk.reports()[0] == {"id": 5, "state": "failed", "result": {}, "detail": "ValueError: a defect"}
+
+
+def test_an_acceptance_test_is_told_its_time_and_nothing_else(bench: Bench) -> None:
+    bench.ask(name="accept", options={"most_seconds": 60, "when_busy": True, "script": "reboot"})
+    bench.finish()
+    (told,) = bench.accepted
+    assert told.pop("stopping")() is False
+    assert told == {"seconds": 60, "when_busy": True}
+    assert states(bench) == [(5, "done")]
+
+
+@pytest.mark.parametrize(("options", "seconds"), [({}, 120), ({"most_seconds": 10**9}, 300), ({"most_seconds": 1}, 20)])
+def test_its_time_stays_within_limits(bench: Bench, options: Any, seconds: int) -> None:
+    bench.ask(name="accept", options=options)
+    bench.finish()
+    assert (bench.accepted[0]["seconds"], bench.accepted[0]["when_busy"]) == (seconds, False)
+
+
+def test_a_paused_agent_tests_nothing_but_still_runs_pre_stop(bench: Bench) -> None:
+    bench.paused = True
+    assert bench.desk.offered() == ["pre_stop"]
+    bench.ask(5, name="accept")
+    bench.ask(6)
+    bench.finish()
+    assert bench.accepted == []
+    assert len(bench.runs) == 1
+
+
+def test_a_test_ends_when_the_machine_is_about_to_be_stopped(bench: Bench) -> None:
+    bench.ask(5, name="accept")
+    bench.finish()
+    bench.release.clear()
+    bench.ask(6)
+    assert bench.accepted[0]["stopping"]() is True
+    bench.finish()

@@ -51,6 +51,8 @@ class KnownAgent(Feeder):
 
     # When it last told what became of actions.
     reports: deque[float] = field(default_factory=deque)
+    # (when, bytes) that it moved to measure its network.
+    moved: deque[tuple[float, int]] = field(default_factory=deque)
 
     def forget_gpus(self) -> None:
         """Everything about this machine is read anew with its next request."""

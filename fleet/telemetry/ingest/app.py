@@ -12,7 +12,7 @@ from fleet.meters import meters
 from fleet.telemetry.ingest.actions import asked_json, take_action_report
 from fleet.telemetry.ingest.agents import KnownAgent
 from fleet.telemetry.ingest.answers import Send, config_of, send_file, send_json, send_refusal
-from fleet.telemetry.ingest.body import BodyReader, ClientGoneError, Headers, Receive
+from fleet.telemetry.ingest.body import MAX_COMPRESSED_BYTES, BodyReader, ClientGoneError, Headers, Receive, read_body
 from fleet.telemetry.ingest.enrol import Door, enrolled_answer
 from fleet.telemetry.ingest.errors import (
     BadTokenError,
@@ -25,6 +25,7 @@ from fleet.telemetry.ingest.heartbeat import take_heartbeat
 from fleet.telemetry.ingest.registry import take_facts
 from fleet.telemetry.ingest.samples import take_batch
 from fleet.telemetry.ingest.service import Service
+from fleet.telemetry.ingest.speed import CHUNK_BYTES, DOWN_CHUNKS, Speed, check_asked
 from fleet.telemetry.sanitise import Reader
 from fleet.telemetry.wire import ActionReport, Batch, Enrolment, Heartbeat
 
@@ -41,6 +42,7 @@ ENDPOINTS = {
     "/ingest/v1/heartbeat": "heartbeat",
     "/ingest/v1/enrol": "enrol",
     "/ingest/v1/actions": "actions",
+    "/ingest/v1/speed": "speed",
     ZIPAPP_PATH: "zipapp",
     INSTALLER_PATH: "installer",
 }
@@ -55,11 +57,13 @@ class Ingest:
         self._service: Service | None = None
         self._bodies = BodyReader()
         self._door = Door()
+        self._speed = Speed()
         self._routes: dict[str, tuple[tuple[str, ...], Answer]] = {
             "/ingest/v1/samples": (("POST",), self._samples),
             "/ingest/v1/heartbeat": (("POST",), self._heartbeat),
             "/ingest/v1/enrol": (("POST",), self._enrol),
             "/ingest/v1/actions": (("POST",), self._actions),
+            "/ingest/v1/speed": (("GET", "POST"), self._move),
             ZIPAPP_PATH: (("GET", "HEAD"), self._zipapp),
             INSTALLER_PATH: (("GET", "HEAD"), self._installer),
         }
@@ -128,6 +132,19 @@ class Ingest:
         decoded = await self._bodies.read(_REPORTS, receive, headers)
         await take_action_report(agent, decoded.value)
         await send_json(send, b"{}")
+
+    async def _move(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service = self._service or await self.start()
+        headers: Headers = dict(scope["headers"])
+        agent = await _known(service, headers)
+        await check_asked(service.pool, agent)
+        down = scope["method"] == "GET"
+        with self._speed.admitted(agent, CHUNK_BYTES * DOWN_CHUNKS if down else MAX_COMPRESSED_BYTES):
+            if down:
+                await self._speed.send(send)
+            else:
+                await read_body(receive, headers)
+                await send_json(send, b"{}")
 
     async def _enrol(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service or await self.start()

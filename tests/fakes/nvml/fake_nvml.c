@@ -275,6 +275,10 @@ int nvmlDeviceGetRemappedRows(device_t *device, unsigned *corrected, unsigned *u
 int nvmlDeviceGetEncoderUtilization(device_t *device, unsigned *out, unsigned *period) { ENTER(device); *period = 0; READ(device, "encoder", out); return OK; }
 int nvmlDeviceGetDecoderUtilization(device_t *device, unsigned *out, unsigned *period) { ENTER(device); *period = 0; READ(device, "decoder", out); return OK; }
 int nvmlDeviceGetPcieReplayCounter(device_t *device, unsigned *out) { ENTER(device); READ(device, "pcie_replays", out); return OK; }
+int nvmlDeviceGetCurrPcieLinkGeneration(device_t *device, unsigned *out) { ENTER(device); READ(device, "pcie.generation", out); return OK; }
+int nvmlDeviceGetMaxPcieLinkGeneration(device_t *device, unsigned *out) { ENTER(device); READ(device, "pcie.generation_max", out); return OK; }
+int nvmlDeviceGetCurrPcieLinkWidth(device_t *device, unsigned *out) { ENTER(device); READ(device, "pcie.width", out); return OK; }
+int nvmlDeviceGetMaxPcieLinkWidth(device_t *device, unsigned *out) { ENTER(device); READ(device, "pcie.width_max", out); return OK; }
 int nvmlDeviceGetPcieThroughput(device_t *device, unsigned counter, unsigned *out) {
     ENTER(device);
     READ(device, counter ? "pcie_rx_kb" : "pcie_tx_kb", out);

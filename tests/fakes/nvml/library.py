@@ -213,6 +213,18 @@ class FakeNvml:
     def do_nvmlDeviceGetPcieReplayCounter(self, handle: Any, reference: Any) -> int | None:
         return self._write(handle, ("pcie_replays", reference))
 
+    def do_nvmlDeviceGetCurrPcieLinkGeneration(self, handle: Any, reference: Any) -> int | None:
+        return self._write(handle, ("pcie.generation", reference))
+
+    def do_nvmlDeviceGetMaxPcieLinkGeneration(self, handle: Any, reference: Any) -> int | None:
+        return self._write(handle, ("pcie.generation_max", reference))
+
+    def do_nvmlDeviceGetCurrPcieLinkWidth(self, handle: Any, reference: Any) -> int | None:
+        return self._write(handle, ("pcie.width", reference))
+
+    def do_nvmlDeviceGetMaxPcieLinkWidth(self, handle: Any, reference: Any) -> int | None:
+        return self._write(handle, ("pcie.width_max", reference))
+
     def do_nvmlDeviceGetPcieThroughput(self, handle: Any, counter: Any, reference: Any) -> int | None:
         return self._write(handle, ("pcie_rx_kb" if counter.value else "pcie_tx_kb", reference))
 
