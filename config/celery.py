@@ -35,6 +35,7 @@ app.autodiscover_tasks(
         "fleet.costs.exports",
         "fleet.costs.reports",
         "fleet.costs.spend",
+        "fleet.quality.health",
         "fleet.quality.neighbours",
         "fleet.idle.planned",
         "fleet.idle.watch",
@@ -57,7 +58,9 @@ LONG_TASKS = (
     "teams.prune",
     "costs.keep_forecasts",
     "costs.right_size",
+    "quality.count_health",
     "quality.judge_neighbours",
+    "quality.prune_health",
     "quality.prune_neighbours",
     "idle.reckon_floors",
 )
@@ -144,6 +147,12 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="9"),
         "options": {"expires": 3_000},
     },
+    "quality.count_health": {
+        "task": "quality.count_health",
+        "schedule": crontab(minute="14"),
+        "options": {"expires": 3_000},
+    },
+    "quality.prune_health": {"task": "quality.prune_health", "schedule": crontab(hour="3", minute="33")},
     "quality.prune_neighbours": {"task": "quality.prune_neighbours", "schedule": crontab(hour="3", minute="31")},
     "idle.judge": {"task": "idle.judge", "schedule": 60.0, "options": {"expires": 60}},
     "idle.reckon_floors": {

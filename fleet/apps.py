@@ -25,6 +25,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.spend.register import register as register_spend
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
+        from fleet.quality.health.register import register as register_health
         from fleet.quality.neighbours.register import register as register_neighbours
         from fleet.teams.register import register_panels as register_teams
         from fleet.telemetry.register import register_panels as register_telemetry
@@ -47,3 +48,4 @@ class FleetConfig(AppConfig):
         register_anomalies()
         register_exports()
         register_neighbours()
+        register_health()

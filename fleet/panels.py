@@ -85,6 +85,8 @@ costs_panels: Registry[Panel] = Registry()
 idle_tabs: Registry[NavItem] = Registry()
 # Sections of the page of what is idle: context(request).
 idle_panels: Registry[Panel] = Registry()
+# Sections of the page of lists of offers and ratings: context(request).
+offer_panels: Registry[Panel] = Registry()
 strip_figures: Registry[Panel] = Registry()
 overview_panels: Registry[Panel] = Registry()
 machine_panels: Registry[Panel] = Registry()

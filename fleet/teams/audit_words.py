@@ -122,6 +122,7 @@ ACTIONS: Words = {
     "project.create": _("Project created"),
     "project.restore": _("Project restored"),
     "project.update": _("Project renamed"),
+    "provider_score.health": _("Health score of a provider changed"),
     "provider_score.drop": _("Rating of a provider dropped"),
     "provider_score.rate": _("Provider rated"),
     "sandbox.hide": _("Sandbox hidden"),

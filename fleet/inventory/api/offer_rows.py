@@ -59,7 +59,7 @@ OFFER_EXAMPLE = {
 
 
 class ReasonSerializer(serializers.Serializer[Any]):
-    part = serializers.CharField(help_text="gpu, network, images, support or price.")
+    part = serializers.CharField(help_text="gpu, network, images, support, price or health.")
     weight = serializers.IntegerField(help_text="0: it does not count.")
     value = serializers.FloatField(allow_null=True, help_text="0 to 1; null: not told, which counts as 0.5.")
     why = serializers.CharField(help_text="In words, in the language asked for.")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from fleet.formats import money_text
@@ -41,6 +42,10 @@ def _gpu_hour(line: Line) -> str:
     return "" if line.gpu_price is None else money_text(line.gpu_price, line.offer.currency)
 
 
+def _health(line: Line) -> str:
+    return "" if line.health is None else gettext("%(stars)d of 5") % {"stars": line.health}
+
+
 PROPERTIES: tuple[tuple[str | Promise, Callable[[Line], str]], ...] = (
     (_("Fit"), lambda line: str(line.score)),
     (_("GPU model"), lambda line: line.offer.gpu_model),
@@ -56,6 +61,7 @@ PROPERTIES: tuple[tuple[str | Promise, Callable[[Line], str]], ...] = (
     (_("Tenancy"), lambda line: "" if line.offer.tenancy == "unknown" else line.tenancy),
     (_("Market"), lambda line: "" if line.offer.market == "unknown" else line.market),
     (_("Region"), lambda line: line.offer.region),
+    (_("Health of machines"), _health),
     (_("Per hour"), _hour),
     (_("Per GPU and hour"), _gpu_hour),
 )

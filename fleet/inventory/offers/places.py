@@ -1,4 +1,4 @@
-"""What is known of those who make offers, beyond the offers: whether they can be rented from here, and how a team rates their support."""
+"""What is known of those who make offers, beyond the offers: what can be done there from here, the team's rating, how its machines fared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ class Places:
     """By team and provider. One query, however many offers are asked about."""
 
     def __init__(self, team_ids: Collection[int], *, has_image: bool | None = None) -> None:
-        scores = ProviderScore.objects.filter(team__in=team_ids, kind=ScoreKind.SUPPORT)
-        self._stars = {(team, name): stars for team, name, stars in scores.values_list("team_id", "provider", "value")}
+        scores = ProviderScore.objects.filter(team__in=team_ids)
+        rows = scores.values_list("team_id", "provider", "kind", "value")
+        self._stars = {(team, name, kind): stars for team, name, kind, stars in rows}
         self._has_image = has_image
         self._known: dict[tuple[int, str], Place] = {}
 
@@ -33,7 +34,8 @@ class Places:
             creates=Capability.CREATE in able,
             saves_images=Capability.SAVE_IMAGE in able,
             has_image=self._has_image,
-            support=self._stars.get(key),
+            support=self._stars.get((*key, ScoreKind.SUPPORT)),
+            health=self._stars.get((*key, ScoreKind.HEALTH)),
         )
 
 

@@ -1,8 +1,9 @@
 """How well an offer fits, from 0 to 100, and why. Pure: no Django, no clock.
 
-Five parts in the order that renters are advised to look at: GPU, network, images and API, support, price. Each has a value from 0 to 1;
+Five parts in the order that renters are advised to look at: GPU, network, images and API, support, price; and how the team's own machines
+fared there. Each has a value from 0 to 1;
 the score is their mean by weight. What an offer does not say counts as the middle, so that silence neither wins nor loses.
-What was not asked, and support that nobody rated, has no weight.
+What was not asked, and support that nobody rated, and a provider of whose machines too little is known, has no weight.
 """
 
 from __future__ import annotations
@@ -30,16 +31,18 @@ class Weights:
     images: int = 3
     support: int = 2
     price: int = 1
+    health: int = 1
 
 
 class Place(NamedTuple):
-    """What is known of who makes the offer. `support`: the team's rating, 1 to 5. `has_image`: None = none was asked for."""
+    """What is known of who makes the offer. `support`: the team's rating, 1 to 5; `health`: the same for how its machines fared. `has_image`: None = none was asked for."""
 
     adapter: bool = False
     creates: bool = False
     saves_images: bool = False
     has_image: bool | None = None
     support: int | None = None
+    health: int | None = None
 
 
 class Part(NamedTuple):
@@ -73,6 +76,7 @@ def score(facts: Facts, need: Need, place: Place, cheapest: Decimal | None, weig
         images_part(place, weights.images),
         support_part(place, weights.support),
         price_part(facts, need, cheapest, weights.price),
+        health_part(place, weights.health),
     )
     whole = sum(part.weight for part in parts)
     return Score(100 * sum(part.points for part in parts) / whole if whole else 0.0, parts)
@@ -128,6 +132,12 @@ def support_part(place: Place, weight: int) -> Part:
     if place.support is None:
         return Part("support", 0, None, "not_rated", {})
     return Part("support", weight, (place.support - 1) / (STARS - 1), "rated", {"stars": place.support})
+
+
+def health_part(place: Place, weight: int) -> Part:
+    if place.health is None:
+        return Part("health", 0, None, "not_known", {})
+    return Part("health", weight, (place.health - 1) / (STARS - 1), "fared", {"stars": place.health})
 
 
 def price_part(facts: Facts, need: Need, cheapest: Decimal | None, weight: int) -> Part:

@@ -45,13 +45,14 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One offer with all that is said of it. `missing`: what was asked for and the offer does not say."""
+    """One offer with all that is said of it. `missing`: what was asked for and the offer does not say; `health`: of its provider, 1 to 5."""
 
     offer: Offer
     facts: Facts
     score: Score
     warnings: list[Oversight]
     missing: tuple[str, ...]
+    health: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,9 @@ class Search:
         facts = facts_of(offer)
         place = places.of(offer.source.team_id, offer.provider)
         worth = score(facts, self.need, place, cheapest.get(facts.currency), self.weights)
-        return Ranked(offer, facts, worth, warnings_of(facts, self.need), missing(offer, facts, self.given))
+        return Ranked(
+            offer, facts, worth, warnings_of(facts, self.need), missing(offer, facts, self.given), place.health
+        )
 
 
 def facts_of(offer: Offer) -> Facts:

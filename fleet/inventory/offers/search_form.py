@@ -113,6 +113,7 @@ class SearchForm(forms.Form):
     w_images = weight(_("Images and API"), Weights().images)
     w_support = weight(_("Support"), Weights().support)
     w_price = weight(_("Price"), Weights().price)
+    w_health = weight(_("Health of machines"), Weights().health)
     sort = forms.ChoiceField(label=_("Sort by"), choices=list(SORTS.items()), required=False)
 
     def clean(self) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class Line:
     gpu_price: Decimal | None
     total_memory_gib: float | None
     launch_url: str | None
+    health: int | None
 
     @property
     def too_little(self) -> int:
@@ -124,6 +125,7 @@ def line_of(ranked: Ranked) -> Line:
         gpu_price=price_for(facts, Need()),
         total_memory_gib=facts.total_memory_gib,
         launch_url=launch_url(offer),
+        health=ranked.health,
     )
 
 

@@ -22,6 +22,7 @@ PARTS: Words = {
     "images": _("Images and API"),
     "support": _("Support"),
     "price": _("Price"),
+    "health": _("Health of machines"),
 }
 REASONS: Words = {
     "not_asked": _("nothing was asked about GPUs: no weight"),
@@ -40,6 +41,8 @@ REASONS: Words = {
     "watches_bare": _("its adapter neither rents nor saves images"),
     "not_rated": _("nobody of the team rated it: no weight"),
     "rated": _("%(stars)s of 5 by your team"),
+    "not_known": _("too few GPU-days of your machines there: no weight"),
+    "fared": _("%(stars)s of 5 by the faults of your machines there"),
     "price": _("%(own)s for a GPU and hour; the cheapest that fits costs %(cheapest)s"),
 }
 TOO_LITTLE: Words = {

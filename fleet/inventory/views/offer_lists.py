@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from fleet import panels
 from fleet.inventory.failures import in_readers_language
 from fleet.inventory.offers.filters import offers_of
 from fleet.inventory.offers.forms import ListForm, RatingForm
@@ -101,6 +102,7 @@ def draw(
         "sample": [{**row, "market_word": MARKETS[row["market"]]} for row in sheet.rows[:SHOWN]] if sheet else [],
         "sources": sources_of(request),
         "scores": scores_of(request),
+        "panels": panels.offer_panels,
         "providers": sorted(set(offers_of([request.team.pk]).values_list("provider", flat=True).distinct())),
         "may_change": request.membership.can(Role.OPERATOR),
     }

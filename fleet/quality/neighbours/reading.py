@@ -52,7 +52,12 @@ def is_shared(tenancy: str) -> bool | None:
 def hours_of(instance_ids: Sequence[int], *, since: datetime, until: datetime) -> Mapping[int, list[Hour]]:
     """Machine id -> its hours of [since, until) in order. A machine that said nothing is not in it."""
     found: dict[int, list[Hour]] = defaultdict(list)
-    given: dict[str, Any] = {"instance_ids": list(instance_ids), "since": since, "until": until, "own_reasons": OWN_REASONS}
+    given: dict[str, Any] = {
+        "instance_ids": list(instance_ids),
+        "since": since,
+        "until": until,
+        "own_reasons": OWN_REASONS,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_HOURS, given)
         for instance_id, *values in cursor:

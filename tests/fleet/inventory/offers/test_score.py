@@ -1,4 +1,4 @@
-"""How well an offer fits: five parts by weight, each explained, silence in the middle, support without a rating without weight."""
+"""How well an offer fits: six parts by weight, each explained, silence in the middle, what nobody rated or measured without weight."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def total(facts=EIGHT_GPUS, need=FOUR, place=RENTS, cheapest=None, weights=None)
 def test_the_order_of_the_weights_is_the_order_that_renters_are_advised_to_look_in():
     weights = [part.weight for part in parts_of().values()]
     assert weights == sorted(weights, reverse=True)
-    assert list(parts_of()) == ["gpu", "network", "images", "support", "price"]
+    assert list(parts_of()) == ["gpu", "network", "images", "support", "price", "health"]
 
 
 def test_eight_gpus_where_four_are_asked_for_are_half_a_fit():
@@ -62,6 +62,27 @@ def test_support_that_nobody_rated_has_no_weight_and_changes_nothing():
     unrated = RENTS._replace(support=None)
     assert parts_of(place=unrated)["support"].weight == 0
     assert total(place=RENTS._replace(support=5)) > total(place=unrated) > total(place=RENTS._replace(support=1))
+
+
+def test_machines_that_nobody_knows_enough_of_have_no_weight_and_change_nothing():
+    unknown = parts_of()["health"]
+    assert (unknown.weight, unknown.value, reason_of(unknown)) == (
+        0,
+        None,
+        "too few GPU-days of your machines there: no weight",
+    )
+    sound, faulty = RENTS._replace(health=5), RENTS._replace(health=1)
+    assert total(place=sound) > total() > total(place=faulty)
+    assert reason_of(parts_of(place=sound)["health"]) == "5 of 5 by the faults of your machines there"
+
+
+def test_health_weighs_as_much_as_the_search_says():
+    faulty = RENTS._replace(health=1)
+    assert (
+        total(place=faulty, weights=Weights(health=10))
+        < total(place=faulty)
+        < total(place=faulty, weights=Weights(health=0))
+    )
 
 
 def test_what_cannot_be_rented_from_here_loses_there():

@@ -133,7 +133,7 @@ def test_a_rating_of_the_team_moves_its_offers(acme, alice, offer, find):
     actor = Actor(alice, "alice", "page")
     for provider, stars in (("runpod", 5), ("lambda", 1)):
         rate_support(actor=actor, team=acme, provider=provider, stars=stars, note="", now=timezone.now())
-    only_support = dict.fromkeys(("w_gpu", "w_network", "w_images", "w_price"), 0)
+    only_support = dict.fromkeys(("w_gpu", "w_network", "w_images", "w_price", "w_health"), 0)
     assert [(one.offer.key, round(one.score.total)) for one in find(**only_support)] == [("b", 100), ("a", 0)]
 
 
