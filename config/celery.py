@@ -39,6 +39,7 @@ app.autodiscover_tasks(
         "fleet.quality.neighbours",
         "fleet.idle.planned",
         "fleet.idle.watch",
+        "jobs.runner",
     ]
 )
 
@@ -73,6 +74,7 @@ OUTSIDE_TASKS = (
     "inventory.poll",
     "inventory.read_word",
     "inventory.refresh_offers",
+    "jobs.drive_attempt",
 )
 QUEUES = {LONG_QUEUE: LONG_TASKS, OUTSIDE_QUEUE: OUTSIDE_TASKS}
 app.conf.task_routes = {name: {"queue": queue} for queue, names in QUEUES.items() for name in names}
@@ -160,6 +162,7 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="13"),
         "options": {"expires": 3_000},
     },
+    "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},
 }

@@ -19,6 +19,7 @@ from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
 from fleet.teams import urls as teams
 from fleet.telemetry import urls as telemetry
+from jobs import urls as jobs
 
 team_urlpatterns = [
     *alerts.team_urlpatterns,
@@ -44,6 +45,7 @@ urlpatterns = [
     *api.urlpatterns,
     *teams.urlpatterns,
     *channels.urlpatterns,
+    *jobs.urlpatterns,
 ]
 
 handler400 = "fleet.teams.views.errors.bad_request"

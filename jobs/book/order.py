@@ -1,0 +1,50 @@
+"""What somebody wants run, before it is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.utils.functional import Promise
+
+from fleet.teams.models import Project
+from jobs.book.models import JobKind, JobUpload, WhenDone
+
+
+class JobRefused(ValueError):
+    """Why a job is not begun; `field` names what has to be changed."""
+
+    def __init__(self, field: str, text: str | Promise) -> None:
+        super().__init__(text)
+        self.field, self.text = field, text
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be run: the columns of Job of the same names; `secrets` are plain here and sealed in the row."""
+
+    name: str
+    command: str
+    kind: JobKind = JobKind.COMMAND
+    project: Project | None = None
+    plan: str = ""
+    launcher: str = ""
+    predicted: Mapping[str, Any] = field(default_factory=dict)
+    files: Sequence[Mapping[str, Any]] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    repository: str = ""
+    revision: str = ""
+    upload: JobUpload | None = None
+    data_path: str = ""
+    checkpoint_path: str = ""
+    port: int | None = None
+    processes_per_node: int | None = None
+    retries: int = 0
+    resume_arguments: str = ""
+    when_done: WhenDone = WhenDone.IDLE
+    deadline_at: datetime | None = None
+    budget: Decimal | None = None

@@ -1,0 +1,89 @@
+"""Reading stored logs: their end, from a line on, by a word, and as a whole. Each reads as few chunks as it can and never all of a log at once."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jobs.book.models import Node
+from jobs.logs.models import LogChunk
+from jobs.logs.part import LONGEST_LINE
+
+MOST_LINES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """`left_out`: bytes that are missing before it, 0 = none."""
+
+    number: int
+    text: str
+    left_out: int = 0
+
+
+def lines_of(chunk: LogChunk) -> list[LogLine]:
+    """A progress bar that writes over itself is one line: its last state."""
+    texts = text_of(chunk).removesuffix("\n").split("\n")
+    return [
+        LogLine(
+            chunk.first_line + place,
+            text.rsplit("\r", 1)[-1] if text.strip("\r") else "",
+            chunk.left_out_bytes if place == 0 else 0,
+        )
+        for place, text in enumerate(texts)
+    ]
+
+
+def text_of(chunk: LogChunk) -> str:
+    return zlib.decompress(bytes(chunk.data)).decode("utf-8", "replace")
+
+
+def last_lines(node: Node, most: int = 200) -> list[LogLine]:
+    found: list[LogLine] = []
+    for chunk in LogChunk.objects.filter(node=node).order_by("-offset").iterator(chunk_size=4):
+        found = lines_of(chunk) + found
+        if len(found) >= most:
+            break
+    return found[-most:]
+
+
+def lines_from(node: Node, number: int, most: int = MOST_LINES) -> list[LogLine]:
+    """From that line on."""
+    found: list[LogLine] = []
+    rows = LogChunk.objects.filter(node=node, first_line__gte=_start(node, number)).order_by("first_line")
+    for chunk in rows.iterator(chunk_size=4):
+        found += [line for line in lines_of(chunk) if line.number >= number]
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _start(node: Node, number: int) -> int:
+    """The first line of the chunk that holds this one."""
+    begins = LogChunk.objects.filter(node=node, first_line__lte=number).order_by("-first_line")
+    return begins.values_list("first_line", flat=True).first() or 0
+
+
+def find_lines(node: Node, words: str, *, most: int = 200) -> tuple[list[LogLine], bool]:
+    """The newest lines that hold these words, without regard to case, in the order of the log; and whether there are more."""
+    wanted, found = words.casefold(), list[LogLine]()
+    for chunk in LogChunk.objects.filter(node=node).order_by("-offset").iterator(chunk_size=4):
+        hits = [line for line in lines_of(chunk) if wanted in line.text[:LONGEST_LINE].casefold()]
+        found = hits + found
+        if len(found) > most:
+            return found[-most:], True
+    return found, False
+
+
+def whole_log(node: Node) -> Iterator[bytes]:
+    """As it was written, chunk by chunk; what is missing is said in its place."""
+    for chunk in LogChunk.objects.filter(node=node).order_by("offset").iterator(chunk_size=4):
+        if chunk.left_out_bytes:
+            yield f"[… {chunk.left_out_bytes} bytes left out …]\n".encode()
+        yield zlib.decompress(bytes(chunk.data))
+
+
+def line_count(node: Node) -> int:
+    last = LogChunk.objects.filter(node=node).order_by("-offset").values_list("first_line", "lines").first()
+    return last[0] + last[1] - 1 if last else 0

@@ -1,0 +1,84 @@
+"""What is sent to a machine for a job: the command as a script, the launcher's files, and the environment of its rank.
+
+What people typed stands in files of its own and is quoted where it meets a shell; nothing of it is part of a command of ours.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from jobs.book.models import Attempt, Job, Node
+from jobs.runner.machine import SentFile, environment_file
+
+RENDEZVOUS_PORT = 29_500
+UPLOAD = "upload.tar.gz"
+
+
+def bundle(
+    *,
+    attempt: Attempt,
+    node: Node,
+    nodes: Sequence[Node],
+    hosts: Sequence[str],
+    secrets: Mapping[str, str],
+    upload: bytes | None,
+    tells: Mapping[str, str],
+) -> list[SentFile]:
+    """`hosts`: under which the nodes reach each other, in the order of ranks. `tells`: how the job itself says how far it is."""
+    job = attempt.job
+    made = [
+        SentFile("command.sh", command_script(job, attempt).encode()),
+        SentFile(
+            "environment",
+            environment_file({**job.environment, **of_rank(attempt, node, nodes, hosts), **tells, **secrets}),
+        ),
+        SentFile("work/hosts", "".join(f"{host} slots={job.processes_per_node or 1}\n" for host in hosts).encode()),
+    ]
+    made += [
+        SentFile(f"work/{file['path']}", str(file["text"]).encode(), bool(file.get("executable"))) for file in job.files
+    ]
+    if upload is not None:
+        made.append(SentFile(UPLOAD, upload))
+    return made
+
+
+def of_rank(attempt: Attempt, node: Node, nodes: Sequence[Node], hosts: Sequence[str]) -> dict[str, str]:
+    """What a launcher needs to find the others, by our names and by those of torchrun. Set for one machine too."""
+    job = attempt.job
+    values = {
+        "RACKRENT_ATTEMPT": str(attempt.number),
+        "RACKRENT_NODE_RANK": str(node.rank),
+        "RACKRENT_NODES": str(len(nodes)),
+        "RACKRENT_HOSTS": ",".join(hosts),
+        "NODE_RANK": str(node.rank),
+        "NNODES": str(len(nodes)),
+        "MASTER_ADDR": hosts[0],
+        # Two jobs on one machine must not meet.
+        "MASTER_PORT": str(RENDEZVOUS_PORT + attempt.pk % 500),
+        "PYTHONUNBUFFERED": "1",
+    }
+    if job.processes_per_node:
+        values["NPROC_PER_NODE"] = str(job.processes_per_node)
+    paths = {"RACKRENT_DATA": job.data_path, "RACKRENT_CHECKPOINTS": job.checkpoint_path}
+    return values | {name: path for name, path in paths.items() if path}
+
+
+def command_script(job: Job, attempt: Attempt) -> str:
+    """Fetches what it needs, then becomes the command. A step that fails ends it with its own code."""
+    steps = ["set -e"]
+    if job.upload_id:
+        steps.append(f"tar -xzf ../{UPLOAD}")
+    if job.repository:
+        revision = job.revision or "HEAD"
+        steps += [
+            f"[ -d repository ] || git clone --quiet {shlex.quote(job.repository)} repository",
+            "cd repository",
+            f"git fetch --quiet origin {shlex.quote(revision)}",
+            "git checkout --quiet FETCH_HEAD",
+        ]
+    if job.checkpoint_path:
+        steps.append(f"mkdir -p {shlex.quote(job.checkpoint_path)}")
+    steps.append("set +e")
+    more = f" {job.resume_arguments}" if job.resume_arguments and attempt.number > 1 else ""
+    return "\n".join([*steps, job.command.replace("\r\n", "\n").rstrip() + more, ""])

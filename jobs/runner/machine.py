@@ -1,0 +1,206 @@
+"""One machine's part of a job over SSH: prepare, launch once, look, read the log, stop. No Django, no database.
+
+Everything is done by one fixed script (on_machine.sh) that gets names and numbers as arguments; what people typed is in files that it never reads. It
+answers in lines of name=value. Each call is bounded in time and in what it takes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import shlex
+import tarfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import asyncssh
+
+from jobs.book.names import MARKER
+
+CALL_SECONDS = 30.0
+UPLOAD_SECONDS = 300.0
+# Of an answer that is no log.
+ANSWER_BYTES = 64 * 1024
+READ_BYTES = 1024 * 1024
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+Signal = Literal["TERM", "INT", "KILL"]
+
+
+class RunnerError(Exception):
+    """`code`: timeout, broken, refused (the script says no), no_shell (the machine runs no commands), bad_answer."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(code)
+        self.code, self.detail = code, detail[:300]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the machine says of the job. `exit_code` None: it has not ended, or nobody wrote how. `rebooted`: since it was launched."""
+
+    launched: bool
+    alive: bool
+    exit_code: int | None
+    log_size: int
+    pid: int | None
+    boot_id: str
+    rebooted: bool
+
+    @property
+    def is_lost(self) -> bool:
+        """It was launched, does not run, and did not say how it ended: killed with its keeper, or the machine began anew."""
+        return self.launched and not self.alive and self.exit_code is None
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """`path`: relative to the job's directory."""
+
+    path: str
+    data: bytes
+    executable: bool = False
+
+
+def environment_file(values: Mapping[str, str]) -> bytes:
+    """Read by the machine's shell, then removed: secrets do not stay on its disk. Raises ValueError for what is no name."""
+    lines = []
+    for name, value in values.items():
+        if not _NAME.fullmatch(name) or "\0" in value:
+            raise ValueError(f"{name!r} is no name of an environment variable")
+        lines.append(f"{name}={shlex.quote(value)}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def packed(files: Iterable[SentFile]) -> bytes:
+    """A tar of the files. Raises ValueError for a path that leads out of the job's directory."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for file in files:
+            path = PurePosixPath(file.path)
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                raise ValueError(f"{file.path!r} leads out of the job's directory")
+            entry = tarfile.TarInfo(str(path))
+            entry.size, entry.mode = len(file.data), 0o700 if file.executable else 0o600
+            tar.addfile(entry, io.BytesIO(file.data))
+    return made.getvalue()
+
+
+@cache
+def script() -> str:
+    return (Path(__file__).parent / "on_machine.sh").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A connection and the job's marker. Every method raises RunnerError."""
+
+    connection: asyncssh.SSHClientConnection
+    marker: str
+
+    def __post_init__(self) -> None:
+        if not MARKER.fullmatch(self.marker):
+            raise ValueError(f"{self.marker!r} marks no job")
+
+    async def prepare(self, files: Iterable[SentFile]) -> None:
+        """Again is the same again: files of the same name are written over."""
+        answer = await self._ask("prepare", given=packed(files), seconds=UPLOAD_SECONDS)
+        _must(answer, "prepared")
+
+    async def launch(self) -> bool:
+        """Starts the command, detached. False: it was started before; it is never started twice."""
+        return _must(await self._ask("launch"), "launched") == "now"
+
+    async def look(self) -> Seen:
+        answer = await self._ask("look")
+        boot = answer.get("boot", "")
+        return Seen(
+            launched="launched" in answer,
+            alive="alive" in answer,
+            exit_code=_whole(answer.get("exit")),
+            log_size=_whole(answer.get("size")) or 0,
+            pid=_whole(answer.get("pid")),
+            boot_id=boot,
+            rebooted=bool(boot) and boot != _must(answer, "now_boot"),
+        )
+
+    async def read_log(self, offset: int, most: int = READ_BYTES) -> bytes:
+        return await self._run("read", str(int(offset)), str(int(most)), most=most)
+
+    async def signal(self, name: Signal) -> int:
+        """To every process of the job. Returns how many there were."""
+        return _whole(_must(await self._ask("signal", name), "signalled")) or 0
+
+    async def forget(self) -> None:
+        """Removes the job's directory, when it has ended."""
+        _must(await self._ask("forget"), "forgotten")
+
+    async def _ask(
+        self, act: str, *arguments: str, given: bytes = b"", seconds: float = CALL_SECONDS
+    ) -> dict[str, str]:
+        text = (await self._run(act, *arguments, given=given, seconds=seconds)).decode("utf-8", "replace")
+        answer = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+        if "error" in answer:
+            raise RunnerError("refused", answer["error"])
+        return answer
+
+    async def _run(
+        self, act: str, *arguments: str, given: bytes = b"", seconds: float = CALL_SECONDS, most: int = ANSWER_BYTES
+    ) -> bytes:
+        command = shlex.join(["sh", "-c", script(), "rackrent", act, self.marker, *arguments])
+        try:
+            async with asyncio.timeout(seconds):
+                process = await self.connection.create_process(command, encoding=None)
+                return await _exchange(process, given, most)
+        except TimeoutError:
+            raise RunnerError("timeout", act) from None
+        except asyncssh.ChannelOpenError as error:
+            raise RunnerError("no_shell", error.reason) from None
+        except (asyncssh.Error, OSError) as error:
+            raise RunnerError("broken", type(error).__name__) from None
+
+
+async def _exchange(process: asyncssh.SSHClientProcess[bytes], given: bytes, most: int) -> bytes:
+    """Writes and reads side by side, so that neither waits for the other; what is beyond `most` ends it."""
+    try:
+        _written, said, complaints = await asyncio.gather(
+            _give(process, given), _take(process.stdout, most), _take(process.stderr, ANSWER_BYTES)
+        )
+        done = await process.wait(check=False)
+    finally:
+        process.close()
+    if done.exit_status not in {0, None} and not said:
+        raise RunnerError(
+            "refused",
+            complaints.decode("utf-8", "replace").strip().splitlines()[-1]
+            if complaints.strip()
+            else f"exit {done.exit_status}",
+        )
+    return said
+
+
+async def _give(process: asyncssh.SSHClientProcess[bytes], given: bytes) -> None:
+    for begin in range(0, len(given), READ_BYTES):
+        process.stdin.write(given[begin : begin + READ_BYTES])
+        await process.stdin.drain()
+    process.stdin.write_eof()
+
+
+async def _take(stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
+    taken = bytearray()
+    while len(taken) < most and (part := await stream.read(min(65_536, most - len(taken)))):
+        taken += part
+    return bytes(taken)
+
+
+def _must(answer: Mapping[str, str], name: str) -> str:
+    if name not in answer:
+        raise RunnerError("bad_answer", name)
+    return answer[name]
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text.strip()) else None

@@ -1,0 +1,101 @@
+# What is done on a machine for one job, by name: sh -c "$(this)" rackrent ACT MARKER [argument …]. POSIX sh, no installation.
+# Everything lies in ~/.rackrent/jobs/MARKER: work/ (where the command runs), command.sh, environment, log, pid, boot, exit.
+set -u
+umask 077
+act=$1 marker=$2
+case $marker in rr-job-*[!a-z0-9-]* | '') echo "error=marker"; exit 64 ;; rr-job-*) ;; *) echo "error=marker"; exit 64 ;; esac
+base=${RACKRENT_BASE:-$HOME/.rackrent/jobs}
+dir=$base/$marker
+
+boot_id() { cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown; }
+
+# Every process of the job but its keeper: by the marker in its environment, or by the session that the keeper leads.
+tree() {
+    keeper=$(cat "$dir/pid" 2>/dev/null || echo 0)
+    {
+        grep -ls "RACKRENT_JOB=$marker" /proc/[0-9]*/environ | cut -d/ -f3
+        [ "$keeper" != 0 ] && for stat in /proc/[0-9]*/stat; do
+            read -r line 2>/dev/null <"$stat" || continue
+            pid=${line%% *}
+            # The name of a program may hold blanks and brackets: what follows its last bracket is fixed, the session fourth.
+            set -- ${line##*)}
+            [ "${4:-0}" = "$keeper" ] && echo "$pid"
+        done
+    } | grep -vx "$keeper" | sort -u
+}
+
+is_alive() {
+    keeper=$(cat "$dir/pid" 2>/dev/null) || return 1
+    [ "$(cat "$dir/boot" 2>/dev/null)" = "$(boot_id)" ] && grep -q "RACKRENT_JOB=$marker" "/proc/$keeper/environ" 2>/dev/null
+}
+
+case $act in
+prepare)
+    # Standard input: a tar of files below the job's directory.
+    mkdir -p "$dir/work" && tar -xf - -C "$dir" && echo "prepared=1"
+    ;;
+launch)
+    [ -f "$dir/command.sh" ] || { echo "error=not_prepared"; exit 65; }
+    # A folder is made once: whoever comes later finds the job launched.
+    if mkdir "$dir/launched" 2>/dev/null; then
+        cd "$dir/work" || exit 66
+        RACKRENT_JOB=$marker RACKRENT_DIRECTORY=$dir setsid sh -c '
+            cd "$RACKRENT_DIRECTORY/work" || exit 66
+            cat /proc/sys/kernel/random/boot_id >../boot 2>/dev/null || echo unknown >../boot
+            echo $$ >../pid.new && mv ../pid.new ../pid
+            trap "" TERM INT HUP
+            (
+                trap - TERM INT HUP
+                set -a
+                [ -f ../environment ] && . ../environment
+                set +a
+                rm -f ../environment
+                exec sh ../command.sh
+            ) >>../log 2>&1 </dev/null &
+            child=$!
+            while :; do
+                wait $child
+                code=$?
+                kill -0 $child 2>/dev/null || break
+            done
+            echo $code >../exit.new && mv ../exit.new ../exit
+        ' >/dev/null 2>&1 </dev/null &
+        tries=0
+        while [ ! -s "$dir/pid" ] && [ $tries -lt 50 ]; do
+            tries=$((tries + 1))
+            sleep 0.1
+        done
+        echo "launched=now"
+    else
+        echo "launched=before"
+    fi
+    ;;
+look)
+    [ -d "$dir/launched" ] && echo "launched=1"
+    [ -s "$dir/pid" ] && echo "pid=$(cat "$dir/pid")"
+    is_alive && echo "alive=1"
+    [ -s "$dir/exit" ] && echo "exit=$(cat "$dir/exit")"
+    [ -f "$dir/log" ] && echo "size=$(wc -c <"$dir/log")"
+    [ -s "$dir/boot" ] && echo "boot=$(cat "$dir/boot")"
+    echo "now_boot=$(boot_id)"
+    ;;
+read)
+    # From a byte of the log on, at most so many: standard output is nothing but these bytes.
+    [ -f "$dir/log" ] && tail -c "+$(($3 + 1))" "$dir/log" | head -c "$4"
+    ;;
+signal)
+    case $3 in TERM | INT | KILL) ;; *) echo "error=signal"; exit 64 ;; esac
+    pids=$(tree)
+    # shellcheck disable=SC2086
+    [ -n "$pids" ] && kill -s "$3" $pids 2>/dev/null
+    echo "signalled=$(echo $pids | wc -w)"
+    ;;
+forget)
+    is_alive && { echo "error=alive"; exit 67; }
+    rm -rf "$dir" && echo "forgotten=1"
+    ;;
+*)
+    echo "error=act"
+    exit 64
+    ;;
+esac

@@ -1,0 +1,80 @@
+"""What a visit to a machine found, as rows: in the transaction and under the claim of whoever sent it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from jobs.book.events import note
+from jobs.book.models import Attempt, JobState, Node
+from jobs.logs.part import Part, masked, whole_lines
+from jobs.logs.store import store_part
+from jobs.metrics.store import store_lines
+from jobs.runner.course import Act
+from jobs.runner.machine import Seen
+from jobs.runner.visit import Report
+
+# Is told once of each kind, not at every visit.
+TOLD_AFTER = 3
+
+
+def take_in(attempt: Attempt, node: Node, report: Report, *, secrets: Mapping[str, str], at: datetime) -> None:
+    if report.error:
+        _failed(attempt, node, report, at)
+        return
+    if node.failures >= TOLD_AFTER:
+        note(attempt.job, "reached_again", at=at, attempt=attempt, node=node)
+    node.reached_at, node.failures, node.error, node.error_detail = at, 0, "", ""
+    node.address = str(report.address)
+    if report.act is Act.PREPARE:
+        node.prepared_at, node.state = at, JobState.PREPARING
+        note(attempt.job, "prepared", at=at, attempt=attempt, node=node)
+    if report.seen is not None:
+        _seen(attempt, node, report.seen, at)
+    node.save()
+    for part in report.parts:
+        _keep(attempt, node, part, secrets, at=at, is_last=report.seen is not None and not report.seen.alive)
+
+
+def _failed(attempt: Attempt, node: Node, report: Report, at: datetime) -> None:
+    """It runs on without us: nothing is said of the job."""
+    node.failures += 1
+    node.error, node.error_detail = report.error[:40], report.detail[:300]
+    node.save(update_fields=["failures", "error", "error_detail"])
+    if node.failures == TOLD_AFTER or (
+        node.failures == 1 and report.error in {"host_key_new", "host_key_changed", "no_key_fits"}
+    ):
+        note(
+            attempt.job,
+            "unreachable",
+            at=at,
+            attempt=attempt,
+            node=node,
+            detail=report.detail,
+            values={"error": report.error},
+        )
+
+
+def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime) -> None:
+    node.log_size, node.pid, node.boot_id = seen.log_size, seen.pid, seen.boot_id
+    if seen.launched and node.started_at is None:
+        node.started_at, node.state = at, JobState.RUNNING
+        note(attempt.job, "started", at=at, attempt=attempt, node=node)
+    if node.ended_at is not None:
+        return
+    if seen.exit_code is not None and not seen.alive:
+        node.ended_at, node.exit_code = at, seen.exit_code
+        node.state = JobState.SUCCEEDED if seen.exit_code == 0 else JobState.FAILED
+        note(attempt.job, "ended", at=at, attempt=attempt, node=node, values={"exit_code": seen.exit_code})
+    elif seen.is_lost:
+        node.state, node.error = JobState.LOST, "rebooted" if seen.rebooted else "lost"
+        note(attempt.job, "lost_node", at=at, attempt=attempt, node=node, values={"why": node.error})
+
+
+def _keep(attempt: Attempt, node: Node, part: Part, secrets: Mapping[str, str], *, at: datetime, is_last: bool) -> None:
+    """Progress is read from the first machine: the others print the same."""
+    whole = masked(whole_lines(part, is_last=is_last), secrets.values())
+    first_line = store_part(node=node, part=whole, at=at)
+    if first_line and node.rank == 0:
+        lines = whole.data.decode("utf-8", "replace").split("\n")
+        store_lines(attempt=attempt, lines=list(enumerate(lines, start=first_line)), at=at)

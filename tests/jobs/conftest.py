@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from fleet.inventory.models import Instance, SshHost
+from fleet.inventory.ssh_keys import set_ssh_key
+from fleet.teams.audit import Actor
+from jobs.book.manage import create_job
+from jobs.book.models import Attempt, Job, JobKind
+from jobs.book.order import Order
+from jobs.runner.drive import drive
+from tests.jobs.machines import SshMachine, ssh_machine, user
+
+ACTOR = Actor.system("test")
+
+
+@pytest.fixture
+def loopback(settings) -> None:
+    settings.ALLOWED_NETWORKS = ["127.0.0.0/8"]
+
+
+@pytest.fixture
+def machine_of(acme, make_instance, loopback, tmp_path: Path) -> Iterator[Callable[..., tuple[Instance, SshMachine]]]:
+    """machine_of("a") is a machine of acme with a real OpenSSH server, its host key pinned."""
+    key = set_ssh_key(actor=ACTOR, team=acme)
+    with ExitStack() as stack:
+
+        def make(name: str = "train-01", *, pinned: bool = True) -> tuple[Instance, SshMachine]:
+            server = stack.enter_context(ssh_machine(tmp_path / name, welcome=key.public_key))
+            place = {"host": "127.0.0.1", "port": server.port, "user": user(), "kind": "direct"}
+            instance = make_instance(name=name, ssh=[place], managed=True)
+            if pinned:
+                SshHost.objects.create(
+                    instance=instance,
+                    host="127.0.0.1",
+                    port=server.port,
+                    pinned=server.host_key,
+                    pinned_at=timezone.now(),
+                )
+            return instance, server
+
+        yield make
+
+
+@pytest.fixture
+def begin(acme):
+    """begin("echo hi", machine, …) is a job of alice's team."""
+
+    def make(command: str, *machines: Instance, actor: Actor = ACTOR, key: str = "", **order: object) -> Job:
+        fields = {"name": "run-1", "kind": JobKind.TRAINING} | order
+        return create_job(
+            actor=actor,
+            team=acme,
+            order=Order(command=command, **fields),
+            machines=machines,
+            now=timezone.now(),
+            idempotency_key=key,
+        )  # type: ignore[arg-type]
+
+    return make
+
+
+def newest(job: Job) -> Attempt:
+    return job.attempts.order_by("-number")[0]
+
+
+def go_on(job: Job, *, until: Callable[[Job], bool] | None = None, rounds: int = 400) -> Job:
+    """Drives the job's newest attempt as the beat would, without its pauses, until it has ended or `until` says so."""
+    for _round in range(rounds):
+        job.refresh_from_db()
+        if not job.is_open or (until is not None and until(job)):
+            return job
+        Attempt.objects.filter(job=job).update(next_at=timezone.now())
+        drive(attempt_id=newest(job).pk)
+    raise AssertionError(f"{job} is still {job.state}: {list(job.events.values_list('kind', 'detail', 'values'))}")
