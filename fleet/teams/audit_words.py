@@ -85,6 +85,8 @@ ACTIONS: Words = {
     "exchange_rate.remove": _("Exchange rate removed"),
     "exchange_rate.set": _("Exchange rate set"),
     "hold.place": _("Machine held"),
+    "job.create": _("Job begun"),
+    "job.stop": _("Job stopped by hand"),
     "hold.release": _("Hold released"),
     "instance.add": _("Machine added"),
     "instance.declare_gone": _("Machine said to be gone"),
