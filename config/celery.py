@@ -40,6 +40,8 @@ app.autodiscover_tasks(
         "fleet.idle.planned",
         "fleet.idle.watch",
         "jobs.runner",
+        "fleet.idle.hooks",
+        "fleet.idle.shutdown",
     ]
 )
 
@@ -70,6 +72,7 @@ OUTSIDE_QUEUE = "outside"
 OUTSIDE_TASKS = (
     "alerts.send_channel",
     "costs.send_reports",
+    "idle.run_hook",
     "inventory.drive_operation",
     "inventory.poll",
     "inventory.read_word",
@@ -163,6 +166,8 @@ app.conf.beat_schedule = {
         "options": {"expires": 3_000},
     },
     "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},
+    "idle.drive": {"task": "idle.drive", "schedule": 15.0, "options": {"expires": 15}},
+    "idle.grow_savings": {"task": "idle.grow_savings", "schedule": 300.0, "options": {"expires": 300}},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},
     "teams.prune": {"task": "teams.prune", "schedule": crontab(hour="3", minute="41")},
 }

@@ -16,6 +16,7 @@ from fleet.costs.forecast.models import *  # noqa: F403
 from fleet.costs.reports.models import *  # noqa: F403
 from fleet.costs.rightsizing.models import *  # noqa: F403
 from fleet.costs.spend.models import *  # noqa: F403
+from fleet.idle.hooks.models import *  # noqa: F403
 from fleet.idle.policies.models import *  # noqa: F403
 from fleet.idle.schedules.models import *  # noqa: F403
 from fleet.idle.shutdown.models import *  # noqa: F403

@@ -10,7 +10,7 @@ Nothing here reads or writes the database.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -83,6 +83,13 @@ class Course:
             self.changed_signals[part] = self.signals.pop(part)
             self.changed = True
             self.why = why
+
+    def renew(self, values: Mapping[str, Any]) -> None:
+        """Its signals say this too from now on."""
+        for part, signal in self.signals.items():
+            signal.values = {**signal.values, **values}
+            self.changed_signals[part] = signal
+            self.changed = True
 
     def settle(self, now: datetime) -> None:
         """After all that was taken and released: what it comes to, and whom to tell what. Does nothing where nothing changed."""

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from fleet.alerts.book import Book
 from fleet.alerts.findings import RANKS, Finding
-from fleet.alerts.models import Alert
+from fleet.alerts.models import Alert, AlertEventKind
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.teams.models import Team
 
@@ -78,5 +78,32 @@ def clear_event(
         return None
     kinds = {kind for kind, _detail in course.signals} if signal is None else {signal}
     book.release(course, kinds, why=why)
+    book.write()
+    return course.alert
+
+
+@transaction.atomic
+def renew_event(
+    *,
+    team: Team,
+    cause: str,
+    subject: str,
+    now: datetime,
+    values: Mapping[str, Any],
+    says: AlertEventKind | None = None,
+) -> Alert | None:
+    """Adds `values` to what an open alert says; `says`: and tells people so, as a reminder or by escalating it.
+
+    None where no such alert is open: it opens nothing.
+    """
+    book = Book.opened(team=team, now=now, key=(cause, subject))
+    course = book.course((cause, subject))
+    if course is None:
+        return None
+    course.renew(values)
+    if says == AlertEventKind.ESCALATED:
+        course.escalate(now)
+    elif says is not None:
+        course.note(says, now)
     book.write()
     return course.alert

@@ -31,7 +31,7 @@ from fleet.telemetry.words import nvml_word
 
 Values = Mapping[str, Any]
 
-CLOSED_WORDS: Mapping[str, str | Promise] = {
+CLOSED_WORDS: dict[str, str | Promise] = {
     "evidence": gettext_lazy("the evidence shows that it is over"),
     "rule_off": gettext_lazy("its rule was switched off"),
     "rule_changed": gettext_lazy("its rule was changed"),
@@ -76,6 +76,11 @@ def register_words(kind: str, words: Callable[[Values], str], *, named: str = ""
     _words[kind] = words
     if named:
         _named[kind] = named
+
+
+def register_closed(words: Mapping[str, str | Promise]) -> None:
+    """For the rooms above: why alerts of theirs closed, by the code that they clear them with."""
+    CLOSED_WORDS.update(words)
 
 
 def subject_name(alert: Alert) -> str:

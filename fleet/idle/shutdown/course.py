@@ -5,6 +5,8 @@
        └──────────────────┴─ use, hold, snooze, veto ──────┴────────────────────┘                                 │ └──refused───┴──► failed, again later
                                                                                                                    └ from here on only the provider decides
 
+Office hours that begin in grace put the deadline off until they end. What was written down and never ordered is called off like a warning.
+
 Two facts let it go on, and without either it goes back: a verdict of idle that is newer than the last step, and nobody's word against it. A
 stop is ordered after it was written down that it will be (`stopping`), so that after a crash it is looked for, never ordered blindly again.
 """
@@ -30,11 +32,16 @@ class Stage(StrEnum):
 # Whatever is seen in these goes back to watching when use or somebody's word is.
 STOPPABLE = frozenset({Stage.WARNED, Stage.GRACE, Stage.PRESTOP})
 
+# Of a stop that failed: nobody asks for it any more. Not knowing whether it is idle changes nothing: it was, and it burns.
+NO_LONGER_WANTED = frozenset({"held", "active", "snoozed", "policy", "pinned", "unmanaged"})
+
 
 class Act(StrEnum):
     """What whoever carries the course does after the new state is written down."""
 
     WARN = "warn"
+    REMIND = "remind"
+    TELL_PUT_OFF = "tell_put_off"
     TELL_CANCELLED = "tell_cancelled"
     RUN_HOOK = "run_hook"
     ORDER = "order"
@@ -55,13 +62,17 @@ class Hook(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Of the policy. `grace`: from the accepted warning to the stop. `undelivered_after`: how long a warning may wait for a channel."""
+    """Of the policy. `grace`: from the accepted warning to the stop. `undelivered_after`: how long a warning may wait for a channel.
+
+    `remind_before`: so long before the deadline people are told again; what lies before the warning itself is left out.
+    """
 
     grace: timedelta = timedelta(minutes=30)
     undelivered_after: timedelta = timedelta(minutes=15)
     hook_timeout: timedelta = timedelta(minutes=10)
     # A failed hook keeps the machine, unless the policy says that its data may be lost.
     stop_without_hook: bool = False
+    remind_before: tuple[timedelta, ...] = ()
     # How old evidence may be when a stop is ordered on it.
     fresh: timedelta = timedelta(minutes=2)
     retry_after: timedelta = timedelta(minutes=10)
@@ -76,7 +87,8 @@ class Facts:
 
     `held`: somebody's word or a policy keeps the machine. `snoozed_until`: asked for later. `delivered`: a channel accepted the warning of
     this course. `off_and_unbilled`: what the provider was last read to say of it, None = not read since the order. `refused`: the order was
-    answered with no.
+    answered with no. `barred`: why it must not be stopped although it is idle (policy, account, data), "" for nothing. `office_until`: when the
+    office hours end that last now. `withdrawn`: why an order was taken back before its provider heard of it.
     """
 
     now: datetime
@@ -88,6 +100,13 @@ class Facts:
     hook: Hook = Hook.NONE
     off_and_unbilled: bool | None = None
     refused: bool = False
+    barred: str = ""
+    office_until: datetime | None = None
+    withdrawn: str = ""
+
+    @property
+    def in_office(self) -> bool:
+        return self.office_until is not None and self.office_until > self.now
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +123,8 @@ class Course:
     # Not before this a new course begins.
     rests_until: datetime | None = None
     why: str = ""
+    # Of the reminders those that went out, by how long before the deadline.
+    reminded: tuple[timedelta, ...] = ()
 
 
 Step = tuple[Course, tuple[Act, ...]]
@@ -112,7 +133,7 @@ Step = tuple[Course, tuple[Act, ...]]
 def advance(course: Course, facts: Facts, terms: Terms) -> Step:
     """One step. The same facts again change nothing more, so that a step that was carried out twice by mistake does no harm."""
     if course.stage in STOPPABLE and (word := against(facts)):
-        return _back(course, facts, terms, word)
+        return call_off(facts, terms, word)
     return _STEPS[course.stage](course, facts, terms)
 
 
@@ -122,22 +143,24 @@ def against(facts: Facts) -> str:
         return "held"
     if facts.snoozed_until is not None and facts.snoozed_until > facts.now:
         return "snoozed"
+    if facts.barred:
+        return facts.barred
     if facts.idle is None:
         return "unknown"
     return "" if facts.idle else "active"
 
 
-def _back(course: Course, facts: Facts, terms: Terms, why: str) -> Step:
+def call_off(facts: Facts, terms: Terms, why: str) -> Step:
+    """Back to watching. Also of what is written down as `stopping` and was never ordered."""
     rests = facts.snoozed_until if why == "snoozed" else None
-    if why in {"held", "hook_failed"}:
+    if why in {"held", "hook_failed", "undelivered"}:
         rests = facts.now + terms.rest_after_word
-    told = (Act.TELL_CANCELLED,) if course.delivered_at else ()
-    return Course(since=facts.now, rests_until=rests, why=why), told
+    return Course(since=facts.now, rests_until=rests, why=why), (Act.TELL_CANCELLED,)
 
 
 def _watch(course: Course, facts: Facts, _terms: Terms) -> Step:
     resting = course.rests_until is not None and course.rests_until > facts.now
-    if resting or against(facts):
+    if resting or facts.in_office or against(facts):
         return course, ()
     return Course(Stage.WARNED, since=facts.now), (Act.WARN,)
 
@@ -156,26 +179,43 @@ def _warn(course: Course, facts: Facts, terms: Terms) -> Step:
             (),
         )
     if facts.now - course.since >= terms.undelivered_after:
-        rests = facts.now + terms.rest_after_word
-        return Course(since=facts.now, rests_until=rests, why="undelivered"), ()
+        return call_off(facts, terms, "undelivered")
     return course, ()
 
 
-def _grace(course: Course, facts: Facts, _terms: Terms) -> Step:
+def _grace(course: Course, facts: Facts, terms: Terms) -> Step:
     assert course.deadline is not None
-    if facts.now < course.deadline:
-        return course, ()
-    return replace(course, stage=Stage.PRESTOP, since=facts.now), (Act.RUN_HOOK,)
+    if facts.office_until is not None and facts.in_office and facts.office_until > course.deadline:
+        return replace(course, deadline=facts.office_until, reminded=()), (Act.TELL_PUT_OFF,)
+    if facts.now >= course.deadline:
+        return replace(course, stage=Stage.PRESTOP, since=facts.now), (Act.RUN_HOOK,)
+    due = _reminders_due(course, facts, terms)
+    return (replace(course, reminded=course.reminded + due), (Act.REMIND,)) if due else (course, ())
+
+
+def _reminders_due(course: Course, facts: Facts, terms: Terms) -> tuple[timedelta, ...]:
+    """Several that are late are one message."""
+    assert course.deadline is not None
+    assert course.since is not None
+    due = []
+    for before in terms.remind_before:
+        at = course.deadline - before
+        if course.since < at <= facts.now and before not in course.reminded:
+            due.append(before)
+    return tuple(due)
 
 
 def _prestop(course: Course, facts: Facts, terms: Terms) -> Step:
     assert course.since is not None
+    if facts.in_office:
+        again = replace(course, stage=Stage.GRACE, since=facts.now, deadline=facts.office_until, reminded=())
+        return again, (Act.TELL_PUT_OFF,)
     late = facts.now - course.since >= terms.hook_timeout
     if facts.hook is Hook.RUNNING and not late:
         return course, ()
     unsaved = facts.hook is Hook.FAILED or (facts.hook is Hook.RUNNING and late)
     if unsaved and not terms.stop_without_hook:
-        return _back(course, facts, terms, "hook_failed")
+        return call_off(facts, terms, "hook_failed")
     if not _is_judged_anew(course, facts, terms):
         return course, ()
     return (
@@ -186,6 +226,8 @@ def _prestop(course: Course, facts: Facts, terms: Terms) -> Step:
 
 def _stopping(course: Course, facts: Facts, terms: Terms) -> Step:
     """The order may have been lost with the one who carried it: the provider is asked, not ordered again."""
+    if facts.withdrawn:
+        return call_off(facts, terms, facts.withdrawn)
     if facts.refused:
         return _failed(course, facts, terms)
     return replace(course, stage=Stage.VERIFYING, since=facts.now), (Act.READ,)
@@ -195,6 +237,8 @@ def _verify(course: Course, facts: Facts, terms: Terms) -> Step:
     assert course.since is not None
     if facts.off_and_unbilled:
         return replace(course, stage=Stage.STOPPED, since=facts.now), (Act.TELL_STOPPED,)
+    if facts.withdrawn:
+        return call_off(facts, terms, facts.withdrawn)
     if facts.refused or facts.now - course.since >= terms.retry_after:
         return _failed(course, facts, terms)
     return course, (Act.READ,)
@@ -203,19 +247,28 @@ def _verify(course: Course, facts: Facts, terms: Terms) -> Step:
 def _failed(course: Course, facts: Facts, terms: Terms) -> Step:
     """Told at once and every hour after; ordered again only on new evidence that it is idle and nobody's word against it."""
     if course.stage is not Stage.FAILED:
-        return replace(course, stage=Stage.FAILED, since=facts.now, told_at=facts.now), (Act.TELL_FAILED,)
+        failed = replace(course, stage=Stage.FAILED, since=facts.now)
+        return (
+            (replace(failed, told_at=facts.now), (Act.TELL_FAILED,))
+            if _is_time_to_tell(course, facts, terms)
+            else (failed, ())
+        )
     if facts.off_and_unbilled:
         return replace(course, stage=Stage.STOPPED, since=facts.now), (Act.TELL_STOPPED,)
     word = against(facts)
-    if word in {"held", "active", "snoozed"}:
-        # It runs on and is in use again: that is no failed stop any more.
-        return _back(course, facts, terms, word)
-    if not word and _may_try_again(course, facts, terms):
+    if word in NO_LONGER_WANTED:
+        # It runs on and is in use again, or nobody wants it stopped: that is no failed stop any more.
+        return call_off(facts, terms, word)
+    if not word and not facts.in_office and _may_try_again(course, facts, terms):
         again = replace(course, stage=Stage.STOPPING, since=facts.now, ordered_at=facts.now, orders=course.orders + 1)
         return again, (Act.ORDER,)
-    if course.told_at is None or facts.now - course.told_at >= terms.tell_every:
+    if _is_time_to_tell(course, facts, terms):
         return replace(course, told_at=facts.now), (Act.TELL_FAILED, Act.READ)
     return course, (Act.READ,)
+
+
+def _is_time_to_tell(course: Course, facts: Facts, terms: Terms) -> bool:
+    return course.told_at is None or facts.now - course.told_at >= terms.tell_every
 
 
 def _may_try_again(course: Course, facts: Facts, terms: Terms) -> bool:
@@ -228,7 +281,8 @@ def _is_judged_anew(course: Course, facts: Facts, terms: Terms) -> bool:
     assert course.since is not None
     if facts.judged_at is None or facts.judged_at < course.since:
         return False
-    return facts.now - facts.judged_at <= terms.fresh
+    # From a clock that was put back, "just now" lies in the future.
+    return abs(facts.now - facts.judged_at) <= terms.fresh
 
 
 def _ended(course: Course, _facts: Facts, _terms: Terms) -> Step:

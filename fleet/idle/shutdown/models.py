@@ -26,12 +26,16 @@ class IdleStopStage(models.TextChoices):
 
 OPEN = Q(stage__in=("watching", "warned", "grace", "prestop", "stopping", "verifying", "failed"))
 
+# Over, and somebody is still to hear of it.
+UNTOLD = ~Q(pending=[])
+
 
 class IdleStop(models.Model):
     """The columns from `stage` to `why` are course.Course; `terms`: course.Terms as the policy had them when it began, in seconds.
 
     One is open per machine. Whoever holds `claim` until `claimed_until` takes the next step; two never act at once. `because`: the
-    verdict's reasons as it began. `snoozed_until`, `vetoed_at`: people's word against it.
+    verdict's reasons as it began. `snoozed_until`, `vetoed_at`: people's word against it; `hurried_at`: for it, whatever grace and office hours say.
+    `pending`: the acts (course.Act) of the last step that nobody has carried out yet: written with the step, taken off with what they did.
     """
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="idle_stops")
@@ -59,11 +63,14 @@ class IdleStop(models.Model):
     hook = models.CharField(max_length=8, default="none", help_text="course.Hook")
     hook_detail = models.CharField(max_length=500, blank=True)
     hook_started_at = models.DateTimeField(null=True)
+    hook_run = models.ForeignKey("fleet.HookRun", on_delete=models.SET_NULL, null=True, related_name="+")
+    pending = models.JSONField(default=list)
     operation = models.ForeignKey("fleet.Operation", on_delete=models.SET_NULL, null=True, related_name="+")
     refused = models.CharField(max_length=40, blank=True, help_text="Code of the refusal of the last order.")
     snoozed_until = models.DateTimeField(null=True)
     snoozes = models.PositiveIntegerField(default=0)
     vetoed_at = models.DateTimeField(null=True)
+    hurried_at = models.DateTimeField(null=True)
     # Reminders that went out, minutes before the stop.
     reminded = models.JSONField(default=list)
     claim = models.UUIDField(null=True)
@@ -77,7 +84,9 @@ class IdleStop(models.Model):
         constraints = [models.UniqueConstraint("instance", name="idle_stop_open_once", condition=OPEN)]
         indexes = [
             models.Index(fields=["next_at"], name="idle_stop_due", condition=OPEN),
+            models.Index(fields=["next_at"], name="idle_stop_untold", condition=UNTOLD),
             models.Index(fields=["team", "-began_at"], name="idle_stop_team_at"),
+            models.Index(fields=["instance", "-ended_at"], name="idle_stop_instance_ended"),
         ]
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ Refused
 ├── Held              a hold keeps the machine, and nobody said why it should not
 ├── LaunchBlocked     a budget lets nothing be launched or started, and nobody said why it should not count
 ├── NotAdmin          only an admin overrides a hold or a block
+├── InUse             what was idle when it was asked for is in use again
 ├── LosesData         it destroys data, and nobody said that this is meant
 ├── Unsealable        there is no key to encrypt a startup script with
 ├── OperationOpen     another operation is under way: `operation`
@@ -62,6 +63,10 @@ class LaunchBlocked(Refused):
 
 class NotAdmin(Refused):
     code, field = "not_admin", "override_reason"
+
+
+class InUse(Refused):
+    code = "in_use"
 
 
 class LosesData(Refused):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from django.db import transaction
@@ -14,6 +15,16 @@ from fleet.inventory.operations.permits import ASKS_HOLDS, refuse_account, refus
 from fleet.inventory.operations.refusals import Held, LaunchBlocked, Refused
 from fleet.inventory.plans.gate import newly_blocked
 
+# What the rooms above look at once more before each call; "None" is no objection.
+Objection = Callable[[Operation, datetime], Refused | None]
+_objections: list[Objection] = []
+
+
+def register_objection(object_to: Objection) -> None:
+    """It reads rows only, and quickly: it is asked right before each call."""
+    if object_to not in _objections:
+        _objections.append(object_to)
+
 
 def objection(operation: Operation, *, now: datetime) -> Refused | None:
     """Why it must not be sent now, read anew: what was loaded with the operation may be minutes old."""
@@ -25,7 +36,9 @@ def objection(operation: Operation, *, now: datetime) -> Refused | None:
         return refusal
     if newly_blocked(operation):
         return LaunchBlocked()
-    return Held() if newly_held(operation, now=now) else None
+    if newly_held(operation, now=now):
+        return Held()
+    return next(filter(None, (object_to(operation, now) for object_to in _objections)), None)
 
 
 def newly_held(operation: Operation, *, now: datetime) -> bool:

@@ -77,6 +77,7 @@ FAILURES: Mapping[str, Text] = {
     "not_found": gettext_lazy("the provider does not know it"),
     "rate_limited": gettext_lazy("the provider asks to wait"),
     "unavailable": gettext_lazy("the provider does not answer as it should"),
+    "in_use": gettext_lazy("the machine was in use again before the provider was told"),
     "launch_error": gettext_lazy("the machine came up in an error"),
     "image_failed": gettext_lazy("the image failed"),
     "gone": gettext_lazy("the machine is no more"),

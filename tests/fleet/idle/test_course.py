@@ -67,7 +67,7 @@ def test_the_whole_way():
 def test_use_and_words_lead_back_and_are_told_to_who_was_warned(course, changes, why):
     back, done = advance(course, quiet(32, **changes), TERMS)
     assert (back.stage, back.why) == (Stage.WATCHING, why)
-    assert done == ((Act.TELL_CANCELLED,) if course.delivered_at else ())
+    assert done == (Act.TELL_CANCELLED,)
 
 
 def test_a_snooze_and_a_veto_give_rest_before_the_next_warning():
@@ -81,7 +81,7 @@ def test_a_snooze_and_a_veto_give_rest_before_the_next_warning():
 
 def test_a_warning_that_reaches_nobody_stops_nothing():
     course, done = through(*(quiet(minute, delivered=False) for minute in range(1, 40)), course=WARNED)
-    assert (course.stage, course.why, done) == (Stage.WATCHING, "undelivered", [])
+    assert (course.stage, course.why, done) == (Stage.WATCHING, "undelivered", [Act.TELL_CANCELLED])
 
 
 def test_a_failed_hook_keeps_the_machine_unless_the_policy_says_otherwise():
