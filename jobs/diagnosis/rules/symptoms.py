@@ -8,6 +8,7 @@ from jobs.diagnosis.evidence import Evidence
 from jobs.diagnosis.finding import Finding, Reason, Remedy, Sure
 from jobs.diagnosis.texts import first
 from planner.catalogue.symptoms import symptoms
+from planner.compatibility.explain import explanation
 
 # A rule of its own knows more of it.
 ELSEWHERE = frozenset({"nccl-timeout", "torch-cpu-build"})
@@ -20,12 +21,13 @@ def look(evidence: Evidence) -> Iterator[Finding]:
         if symptom.id in ELSEWHERE or (hit := first(evidence.lines, symptom.pattern)) is None:
             continue
         line, said = hit
-        values = {name: value for name, value in said.groupdict().items() if value}
+        cause = explanation(symptom, said[0], said.groupdict()).cause
+        values = {"id": symptom.id, **{name: str(value) for name, value in cause.values.items()}}
         finding = Finding(
             "versions",
             Sure.CERTAIN if symptom.confidence == "high" else Sure.LIKELY,
-            (Reason("symptom", {"id": symptom.id, **values}),),
-            (Remedy("symptom", {"id": symptom.id}),),
+            (Reason("symptom", values),),
+            (Remedy("symptom", values),),
             (line.number,),
             since=line.at,
         )
