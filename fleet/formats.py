@@ -54,6 +54,12 @@ def brief_duration_text(seconds: float) -> str:
     return duration_text(whole)
 
 
+def countdown_text(seconds: float) -> str:
+    """What is left: "3:20" within the hour, "4 h 05" beyond."""
+    whole = max(0, int(seconds))
+    return brief_duration_text(whole) if whole >= 3_600 else f"{whole // 60}:{whole % 60:02d}"
+
+
 def sign_of(currency: str) -> str:
     return SIGNS.get(currency, f"{currency} ")
 
@@ -77,6 +83,12 @@ def amounts_text(amounts: Mapping[str, Decimal]) -> str:
     """Every currency by itself, largest first: money is never added across currencies."""
     ordered = sorted(amounts.items(), key=lambda item: item[1], reverse=True)
     return " + ".join(money_text(amount, currency) for currency, amount in ordered)
+
+
+def whole_amounts_text(amounts: Mapping[str, Decimal]) -> str:
+    """The same of months: "$20,900 + ¥4,100"."""
+    ordered = sorted(amounts.items(), key=lambda item: item[1], reverse=True)
+    return " + ".join(whole_money_text(amount, currency) for currency, amount in ordered)
 
 
 def scaled(value: float, base: int, units: tuple[str, ...]) -> tuple[float, str]:

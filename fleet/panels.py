@@ -40,6 +40,8 @@ class NavItem:
     role: str = "viewer"
     # count(request): how many wait behind it; drawn as a badge where it is not 0.
     count: Callable[..., int] | None = None
+    # What is counted, for those who hear the page; without it they are "open".
+    count_words: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class TimelineEntry:
     mark: str = ""
     machine: str = ""
     instance_id: int | None = None
+    # The source that told it; set where the sources are put together.
+    kind: str = ""
 
 
 @dataclass
@@ -93,6 +97,12 @@ machine_panels: Registry[Panel] = Registry()
 # Beside the inbox of alerts.
 inbox_panels: Registry[Panel] = Registry()
 # context(request, instance, since, until) -> {"entries": [TimelineEntry, …]}, of [since, until). instance None: the team's
-# newest, at most TIMELINE_LIMIT. The template of the panel is not used; the page draws all sources as one list.
+# newest, at most TIMELINE_LIMIT; of one machine at most MACHINE_TIMELINE_LIMIT. The template of the panel is not used; the page draws all sources as one list.
 TIMELINE_LIMIT = 20
+# Of one machine, where a month of it is read.
+MACHINE_TIMELINE_LIMIT = 200
 timeline_sources: Registry[Panel] = Registry()
+
+
+def timeline_limit(instance: object | None) -> int:
+    return TIMELINE_LIMIT if instance is None else MACHINE_TIMELINE_LIMIT

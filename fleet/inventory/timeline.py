@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from fleet.formats import money_text
 from fleet.inventory.models import Hold, Instance, Observation
 from fleet.inventory.words import STATES, reason_words
-from fleet.panels import TIMELINE_LIMIT, Context, TimelineEntry
+from fleet.panels import Context, TimelineEntry, timeline_limit
 from fleet.providers.base import Billing, InstanceState
 from fleet.teams.access import TeamRequest
 
@@ -33,7 +33,7 @@ def observed(request: TeamRequest, instance: Instance | None, since: datetime, u
     newest = list(
         rows.select_related("instance")
         .annotate(before_id=Subquery(earlier.order_by("-seen_at").values("pk")[:1]))
-        .order_by("-seen_at")[:TIMELINE_LIMIT]
+        .order_by("-seen_at")[: timeline_limit(instance)]
     )
     before = Observation.objects.in_bulk([row.before_id for row in newest if row.before_id])
     entries = [entry for row in newest for entry in said(row, before.get(row.before_id), named=instance is None)]
@@ -88,8 +88,10 @@ def held(request: TeamRequest, instance: Instance | None, since: datetime, until
     """Holds placed and released."""
     holds = Hold.objects.filter(instance__team=request.team).select_related("instance", "owner")
     holds = holds.filter(instance=instance) if instance else holds
-    started = holds.filter(started_at__gte=since, started_at__lt=until).order_by("-started_at")[:TIMELINE_LIMIT]
-    ended = holds.filter(ended_at__gte=since, ended_at__lt=until).order_by("-ended_at")[:TIMELINE_LIMIT]
+    started = holds.filter(started_at__gte=since, started_at__lt=until).order_by("-started_at")[
+        : timeline_limit(instance)
+    ]
+    ended = holds.filter(ended_at__gte=since, ended_at__lt=until).order_by("-ended_at")[: timeline_limit(instance)]
     entries = [entry_of(hold, hold.started_at, _("Hold placed"), named=instance is None) for hold in started]
     entries += [
         entry_of(hold, hold.ended_at, _("Hold released"), named=instance is None) for hold in ended if hold.ended_at

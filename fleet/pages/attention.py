@@ -8,6 +8,8 @@ from fleet.alerts.inbox import Wanted, find_alerts
 from fleet.alerts.lines import RELATED, load_lines
 from fleet.alerts.models import Alert, AlertProgress
 from fleet.alerts.tally import tally_of
+from fleet.idle.shutdown.models import IdleStop
+from fleet.pages.idle.stops import UNDER_WAY
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest
 
@@ -24,5 +26,6 @@ def attention(request: TeamRequest, now: datetime) -> Context:
         "more_alerts": max(0, len(tally.awake) - SHOWN),
         "snoozed": len(tally.snoozed),
         "closed": Alert.objects.filter(team=team, closed_at__gt=now - LATELY).count(),
+        "stops_under_way": IdleStop.objects.filter(UNDER_WAY, team=team).count(),
         "looked": bool(tally.rows) or AlertProgress.objects.filter(team=team).exists(),
     }

@@ -37,6 +37,8 @@ BAND_SPAN = timedelta(hours=24)
 BAND_POINTS = 145
 BAND_KEPT_SECONDS = 60
 EVENTS_SHOWN = 20
+# Sources that the page draws by themselves: states as bands, money as a panel. The whole timeline has them.
+BESIDE_THE_TIMELINE = frozenset({"states", "money"})
 
 
 def instance(request: TeamRequest, pk: int) -> HttpResponse:
@@ -149,7 +151,9 @@ def _past(request: TeamRequest, view: MachineView) -> Context:
         "band_ticks": [(since + BAND_SPAN * part / 4) for part in range(5)],
         "bucket_minutes": max(1, round(history.bucket_seconds / 60)),
         "band_source": resolution_words(history.resolution),
-        "entries": entries(request, view.instance, since=since, until=view.at, limit=EVENTS_SHOWN),
+        "entries": entries(
+            request, view.instance, since=since, until=view.at, limit=EVENTS_SHOWN, without=BESIDE_THE_TIMELINE
+        ),
         "band_states": [state for state in GpuState if any(run.state is state for band in bands for run in band.runs)],
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import replace
 from datetime import datetime
 
 from fleet import panels
@@ -11,10 +13,19 @@ from fleet.teams.access import TeamRequest
 
 
 def entries(
-    request: TeamRequest, instance: Instance | None, *, since: datetime, until: datetime, limit: int
+    request: TeamRequest,
+    instance: Instance | None,
+    *,
+    since: datetime,
+    until: datetime,
+    limit: int,
+    without: Container[str] = (),
 ) -> list[TimelineEntry]:
+    """`without`: names of sources that are not asked."""
     found: list[TimelineEntry] = []
     for source in panels.timeline_sources:
+        if source.name in without:
+            continue
         filled = source.context(request, instance, since, until)
-        found.extend(filled["entries"] if filled else [])
+        found.extend(replace(entry, kind=source.name) for entry in (filled["entries"] if filled else []))
     return sorted(found, key=lambda entry: entry.at, reverse=True)[:limit]

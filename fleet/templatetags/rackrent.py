@@ -30,6 +30,7 @@ OLD_AFTER_PERIODS = 3
 register.filter("bytes", figures.bytes_text)
 register.filter("rate", figures.rate_text)
 register.filter("amounts", figures.amounts_text)
+register.filter("whole_amounts", figures.whole_amounts_text)
 register.filter("duration", figures.duration_text)
 register.filter("figure", figures.number_text)
 register.filter("milliseconds", figures.milliseconds_text)
@@ -55,7 +56,7 @@ def nav_count(context: template.Context, item: NavItem, *, swapped: bool = False
     if item.count is None:
         return SafeString("")
     count = item.count(context["request"])
-    label = ngettext("%(n)d open", "%(n)d open", count) % {"n": count}
+    label = item.count_words(count) if item.count_words else ngettext("%(n)d open", "%(n)d open", count) % {"n": count}
     return format_html(
         '<span class="count" id="count-{}" aria-label="{}"{}{}>{}</span>',
         item.name,
@@ -119,6 +120,19 @@ def recent_clock(moment: datetime) -> SafeString:
     """A moment of the last days: hour and minute, after its weekday where that is not today's."""
     today = timezone.localdate() == timezone.localtime(moment).date()
     return clock(moment, "H:i" if today else "D H:i")
+
+
+@register.simple_tag
+def recent_clock_text(moment: datetime) -> str:
+    """The same for sentences: hour and minute, after its weekday where that is not today's."""
+    local = timezone.localtime(moment)
+    return formats.date_format(local, "H:i" if timezone.localdate() == local.date() else "D H:i")
+
+
+@register.simple_tag
+def countdown(seconds: int) -> SafeString:
+    """What is left of a time that runs down; the page's script goes on in the same words."""
+    return format_html("{}", figures.countdown_text(seconds))
 
 
 @register.simple_tag

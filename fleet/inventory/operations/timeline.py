@@ -12,7 +12,7 @@ from fleet.inventory.models import Instance
 from fleet.inventory.operations.act_words import seen_words, verb
 from fleet.inventory.operations.models import Operation, OperationEvent
 from fleet.inventory.operations.words import PROOFS, event_words, failure_words
-from fleet.panels import TIMELINE_LIMIT, Context, TimelineEntry
+from fleet.panels import Context, TimelineEntry, timeline_limit
 from fleet.teams.access import TeamRequest
 
 # The steps in between are on the operation's own page.
@@ -24,7 +24,7 @@ def operated(request: TeamRequest, instance: Instance | None, since: datetime, u
     """Entries of [since, until); without a machine the team's newest."""
     rows = OperationEvent.objects.filter(at__gte=since, at__lt=until, kind__in=TOLD, operation__team=request.team)
     rows = rows.filter(operation__instance=instance) if instance else rows
-    newest = rows.select_related("operation__instance").order_by("-at", "-pk")[:TIMELINE_LIMIT]
+    newest = rows.select_related("operation__instance").order_by("-at", "-pk")[: timeline_limit(instance)]
     return {"entries": [entry_of(event, named=instance is None) for event in newest]}
 
 

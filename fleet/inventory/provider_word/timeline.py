@@ -10,7 +10,7 @@ from fleet.inventory.models import Instance
 from fleet.inventory.provider_word.models import ProviderNotice
 from fleet.inventory.provider_word.words import NOTICES
 from fleet.inventory.timeline import about
-from fleet.panels import TIMELINE_LIMIT, Context, TimelineEntry
+from fleet.panels import Context, TimelineEntry, timeline_limit
 from fleet.providers.base import NoticeKind
 from fleet.teams.access import TeamRequest
 
@@ -19,7 +19,7 @@ def announced(request: TeamRequest, instance: Instance | None, since: datetime, 
     """Entries of [since, until), at the time at which the notice was first read; without a machine the team's newest."""
     rows = ProviderNotice.objects.filter(first_seen_at__gte=since, first_seen_at__lt=until, account__team=request.team)
     rows = rows.filter(instance=instance) if instance else rows
-    newest = rows.select_related("instance").order_by("-first_seen_at", "-pk")[:TIMELINE_LIMIT]
+    newest = rows.select_related("instance").order_by("-first_seen_at", "-pk")[: timeline_limit(instance)]
     return {"entries": [entry_of(notice, named=instance is None) for notice in newest]}
 
 

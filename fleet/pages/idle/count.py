@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from django.db.models import Q
+from django.utils.translation import ngettext
 
-from fleet.idle.shutdown.models import OPEN, IdleStop, IdleStopStage
+from fleet.idle.shutdown.models import IdleStop
 from fleet.idle.verdict.verdict import Answer
 from fleet.inventory.models import Instance
+from fleet.pages.idle.stops import UNDER_WAY
 from fleet.providers.base import InstanceState
 from fleet.teams.access import TeamRequest
 
 KEPT = "_idle_count"
-# A course that only watches has told nobody yet.
-UNDER_WAY = OPEN & ~Q(stage=IdleStopStage.WATCHING)
 
 
 def idle_count(request: TeamRequest) -> int:
@@ -21,6 +21,10 @@ def idle_count(request: TeamRequest) -> int:
         setattr(request, KEPT, _count(request))
     counted: int = getattr(request, KEPT)
     return counted
+
+
+def count_words(count: int) -> str:
+    return ngettext("%(n)d idle or being stopped", "%(n)d idle or being stopped", count) % {"n": count}
 
 
 def _count(request: TeamRequest) -> int:

@@ -18,6 +18,7 @@ from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
+from fleet.idle.shutdown.models import IdleStop
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
 from fleet.inventory.offers.models import OfferSource, ProviderScore
@@ -143,6 +144,9 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "exporters": exporter.pk,
         "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
         "instances": instance.pk,
+        "idle/stops": IdleStop.objects.create(
+            team=acme, instance=instance, policy_name="Nights", verb="stop", stage="grace", since=timezone.now()
+        ).pk,
         "settings/agents": Agent.objects.create(instance=instance, token_hash="a").pk,
         "settings/agents/tokens": enrolment.pk,
         "settings/invitations": invitation.pk,

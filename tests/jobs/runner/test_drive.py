@@ -17,7 +17,6 @@ from jobs.logs.read import last_lines, whole_log
 from jobs.metrics.models import JobPoint
 from jobs.runner import drive as driving
 from jobs.runner.drive import drive
-from jobs.runner.visit import visit_all
 from tests.jobs.conftest import ACTOR, go_on, newest
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,7 +90,7 @@ def test_a_worker_that_dies_in_a_launch_launches_nothing_twice(machine_of, begin
     machine, server = machine_of()
     job = begin("echo once >> ../count; sleep 0.3", machine)
     go_on(job, until=lambda job: node_of(job).prepared_at is not None)
-    whole = visit_all
+    whole = driving.visit_all
 
     async def dies(errands, **more):
         if where == "after":

@@ -5,37 +5,14 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-import pytest
 from django.utils import timezone
-
-from fleet.idle.shutdown.models import IdleStop
-from fleet.idle.watch.models import IdleVerdictRow
-
-
-@pytest.fixture
-def judged():
-    def write(instance, answer="idle"):
-        now = timezone.now()
-        return IdleVerdictRow.objects.create(
-            instance=instance, answer=answer, since=now, judged_at=now, mode="interactive", window_minutes=60
-        )
-
-    return write
-
-
-@pytest.fixture
-def stop_of():
-    def write(instance, stage, **fields):
-        now = timezone.now()
-        return IdleStop.objects.create(
-            team=instance.team, instance=instance, policy_name="Nights", verb="stop", stage=stage, since=now, **fields
-        )
-
-    return write
 
 
 def badge(client):
-    found = re.search(r'id="count-idle"[^>]*?( hidden)?>(\d+)<', client.get("/t/acme/operations/").content.decode())
+    found = re.search(
+        r'id="count-idle" aria-label="\d+ idle or being stopped"( hidden)?>(\d+)<',
+        client.get("/t/acme/operations/").content.decode(),
+    )
     return int(found[2]), bool(found[1])
 
 
@@ -60,3 +37,10 @@ def test_another_team_sees_none_of_it(charlie, as_user, make_instance, judged):
     judged(make_instance(gpus=1))
     html = as_user(charlie).get("/t/rival/operations/").content.decode()
     assert re.search(r'id="count-idle"[^>]* hidden>0<', html)
+
+
+def test_the_overview_says_how_many_stops_are_under_way(alice, as_user, make_instance, stop_of):
+    client = as_user(alice)
+    assert "idle stop under way" not in client.get("/t/acme/pulse/").content.decode()
+    stop_of(make_instance(gpus=1), "grace")
+    assert "1 idle stop under way" in client.get("/t/acme/pulse/").content.decode()
