@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -51,8 +52,8 @@ def machine_of(acme, make_instance, loopback, tmp_path: Path) -> Iterator[Callab
 def begin(acme):
     """begin("echo hi", machine, …) is a job of alice's team."""
 
-    def make(command: str, *machines: Instance, actor: Actor = ACTOR, key: str = "", **order: object) -> Job:
-        fields = {"name": "run-1", "kind": JobKind.TRAINING} | order
+    def make(command: str, *machines: Instance, actor: Actor = ACTOR, key: str = "", **order: Any) -> Job:
+        fields: dict[str, Any] = {"name": "run-1", "kind": JobKind.TRAINING} | order
         return create_job(
             actor=actor,
             team=acme,
@@ -60,7 +61,7 @@ def begin(acme):
             machines=machines,
             now=timezone.now(),
             idempotency_key=key,
-        )  # type: ignore[arg-type]
+        )
 
     return make
 

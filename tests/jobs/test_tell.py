@@ -27,9 +27,9 @@ def tell(job):
     told = tells_of(newest(job))
     client = Client(headers={"Authorization": f"Bearer {told['RACKRENT_TOKEN']}"})
 
-    def post(body: object, **more: object):
+    def post(body: object):
         data = body if isinstance(body, str) else json.dumps(body)
-        return client.post("/jobs/v1/tell", data, content_type="application/json", **more)
+        return client.post("/jobs/v1/tell", data, content_type="application/json")
 
     return post
 

@@ -17,6 +17,7 @@ from jobs.logs.read import last_lines, whole_log
 from jobs.metrics.models import JobPoint
 from jobs.runner import drive as driving
 from jobs.runner.drive import drive
+from jobs.runner.visit import visit_all
 from tests.jobs.conftest import ACTOR, go_on, newest
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,7 +91,7 @@ def test_a_worker_that_dies_in_a_launch_launches_nothing_twice(machine_of, begin
     machine, server = machine_of()
     job = begin("echo once >> ../count; sleep 0.3", machine)
     go_on(job, until=lambda job: node_of(job).prepared_at is not None)
-    whole = driving.visit_all
+    whole = visit_all
 
     async def dies(errands, **more):
         if where == "after":
