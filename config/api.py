@@ -41,6 +41,8 @@ from fleet.inventory.api import (
 )
 from fleet.pages.cleanup_api import CleanupView
 from fleet.pages.plan_api import PlanView
+from fleet.quality.health import api as health
+from fleet.quality.neighbours import api as neighbours
 from fleet.teams import api as teams
 from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples, serving, sources, targets, usage
@@ -87,6 +89,8 @@ router.register("maintenance-windows", maintenance.WindowViewSet)
 router.register("channels", channels.ChannelViewSet)
 router.register("routes", routes.RouteViewSet)
 router.register("deliveries", channels.DeliveryViewSet)
+router.register("neighbour-evidence", neighbours.NeighbourEvidenceViewSet)
+router.register("health-days", health.HealthDayViewSet)
 router.register("exchange-rates", rates.ExchangeRateViewSet)
 router.register("charges", charges.ChargeViewSet)
 router.register("bills", bills.BillViewSet)

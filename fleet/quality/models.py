@@ -46,6 +46,7 @@ class NeighbourEvidence(models.Model):
     class Meta:
         db_table = "neighbour_evidence"
         constraints = [models.UniqueConstraint("instance", "hour", name="neighbour_hour_once")]
+        indexes = [models.Index(fields=["-hour", "id"], name="neighbour_hour")]
 
 
 class HealthDay(models.Model):
@@ -64,4 +65,7 @@ class HealthDay(models.Model):
     class Meta:
         db_table = "health_day"
         constraints = [models.UniqueConstraint("instance", "day", name="health_day_once")]
-        indexes = [models.Index(fields=["provider", "day"], name="health_provider_day")]
+        indexes = [
+            models.Index(fields=["provider", "day"], name="health_provider_day"),
+            models.Index(fields=["-day", "id"], name="health_day_day"),
+        ]

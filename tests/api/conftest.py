@@ -28,6 +28,7 @@ from fleet.inventory.operations.models import Operation, OperationEvent
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
 from fleet.providers.base import Market, Tenancy
+from fleet.quality.models import HealthDay, NeighbourEvidence
 from fleet.states import GpuState
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Scope
@@ -104,6 +105,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
     ProviderUsage.objects.create(
         instance=instance, slot=NOW, at=NOW, gpu_utilization_percent=[97.0, None], cpu_percent=34.0
     )
+    NeighbourEvidence.objects.create(
+        instance=instance, hour=NOW, score=77, reasons=[{"code": "cpu_pressure", "before": 0.0, "now": 16.5}]
+    )
+    HealthDay.objects.create(instance=instance, provider="runpod", day=NOW.date(), gpu_hours=192, score=100)
     ProviderNotice.objects.create(
         account=cloud,
         instance=instance,

@@ -25,6 +25,7 @@ from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
+from fleet.quality.models import HealthDay, NeighbourEvidence
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
@@ -57,6 +58,8 @@ def more(fleet, acme, alice, make_instance):
             seen_at = {"first_seen_at": NOW, "last_seen_at": NOW}
             ProviderNotice.objects.create(account=cloud, instance=machine, kind="unpaid", key="n", **seen_at)
             ProviderUsage.objects.create(instance=machine, slot=NOW, at=NOW, cpu_percent=1.0)
+            NeighbourEvidence.objects.create(instance=machine, hour=NOW, score=0)
+            HealthDay.objects.create(instance=machine, provider="runpod", day=NOW.date())
             HostLatest.objects.create(instance=machine, sampled_at=NOW, received_at=NOW)
             ServingLatest.objects.create(instance=machine, engine="vllm", model="llama", port=8000)
             ScrapeTarget.objects.create(instance=machine, url="http://203.0.114.7/metrics")

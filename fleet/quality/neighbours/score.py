@@ -31,8 +31,8 @@ CLOCKS_START, CLOCKS_FULL = 0.05, 0.20
 PCIE_STARTS, PCIE_FULL, LEAST_PCIE = 0.25, 0.60, 50e6
 NETWORK_STARTS, NETWORK_FULL, LEAST_NETWORK = 0.30, 0.80, 10e6
 SLOWER_STARTS, SLOWER_FULL = 8.0, 40.0
-# Rates and clocks of GPUs that do nothing say nothing.
-WORKING_PERCENT = 30.0
+# Rates of GPUs that do nothing say nothing; clocks say nothing either where pauses are in their mean.
+WORKING_PERCENT, UNBROKEN_PERCENT = 30.0, 80.0
 
 
 class Why(StrEnum):
@@ -176,7 +176,8 @@ def _iowait(hour: Hour) -> float | None:
 
 
 def _unthrottled_clock(hour: Hour) -> float | None:
-    return hour.gpu_clock_mhz if _works(hour) and hour.throttled is False else None
+    unbroken = (hour.gpu_utilization_percent or 0.0) >= UNBROKEN_PERCENT
+    return hour.gpu_clock_mhz if unbroken and hour.throttled is False else None
 
 
 def _per_work(read: Callable[[Hour], float | None]) -> Callable[[Hour], float | None]:

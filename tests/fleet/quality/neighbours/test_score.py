@@ -124,6 +124,12 @@ def test_lower_clocks_count_only_where_the_gpu_has_no_reason_of_its_own(throttle
     assert ("clocks" in codes(judged(gpu_clock_mhz=1300.0, throttled=throttled))) is counts
 
 
+def test_clocks_of_work_with_pauses_say_nothing():
+    """They are low in the pauses, and how many there are is its own doing."""
+    pauses = {"gpu_utilization_percent": 45.0}
+    assert judged(history=before(**pauses), **pauses, gpu_clock_mhz=900.0).score == 0
+
+
 def test_the_calm_hours_decide_also_where_most_hours_are_crowded():
     history = before(20, cpu_pressure_percent=30.0, io_pressure_percent=30.0)[:16] + before(4)
     found = judged(history=history, cpu_pressure_percent=30.0, io_pressure_percent=30.0)
