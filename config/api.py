@@ -27,6 +27,8 @@ from fleet.costs.budgets import api as budgets
 from fleet.costs.charges import api as charges
 from fleet.costs.exports.api import CostsExportView
 from fleet.costs.rightsizing import api as right_sizing
+from fleet.idle.policies.api import policies as idle_policies
+from fleet.idle.policies.api import uses as machine_uses
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -72,6 +74,8 @@ router.register("attribution-spans", spans.AttributionSpanViewSet)
 router.register("reattributions", spans.ReattributionViewSet)
 router.register("machine-splits", sharing.MachineSplitViewSet, basename="machine-splits")
 router.register("unix-users", sharing.UnixUserViewSet)
+router.register("idle-policies", idle_policies.IdlePolicyViewSet)
+router.register("machine-uses", machine_uses.MachineUseViewSet, basename="machine-uses")
 router.register("right-sizing", right_sizing.RightSizingViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)

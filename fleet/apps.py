@@ -23,6 +23,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.rates.register import register as register_rates
         from fleet.costs.rightsizing.register import register as register_right_sizing
         from fleet.costs.spend.register import register as register_spend
+        from fleet.idle.policies.register import register as register_idle_policies
         from fleet.idle.shutdown.register import register as register_stops
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
@@ -51,3 +52,4 @@ class FleetConfig(AppConfig):
         register_neighbours()
         register_health()
         register_stops()
+        register_idle_policies()

@@ -104,8 +104,15 @@ ACTIONS: Words = {
     "instance.retire": _("Machine given back"),
     "instance.split": _("Split of a machine's money changed"),
     "instance.update": _("Machine changed"),
+    "idle_policy.add": _("Idle policy added"),
+    "idle_policy.change": _("Idle policy changed"),
+    "idle_policy.consent_delete": _("Deleting stopped machines agreed to"),
+    "idle_policy.move": _("Idle policy moved"),
+    "idle_policy.remove": _("Idle policy removed"),
+    "idle_policy.take_back_consent": _("Deleting stopped machines no longer agreed to"),
     "invitation.create": _("Invitation made"),
     "invitation.revoke": _("Invitation withdrawn"),
+    "machine_use.change": _("Use of a machine changed"),
     "member.join": _("Member joined"),
     "member.remove": _("Member removed"),
     "member.role": _("Role changed"),
@@ -255,6 +262,29 @@ FIELDS: Words = {
     "urgent_hours": _("urgent, hours before"),
     "url": _("address"),
     "warning_hours": _("warning, hours before"),
+    "accept_loss": _("also with loss of data"),
+    "delete_after_days": _("deleted days after a stop"),
+    "excluded": _("machines left out"),
+    "grace_minutes": _("minutes of grace"),
+    "holidays": _("holidays of"),
+    "hook_minutes": _("minutes for the preparation"),
+    "label_name": _("label"),
+    "limits": pgettext_lazy("audit", "thresholds"),
+    "max_age_hours": _("hours at most"),
+    "office_days": _("office days"),
+    "office_from": _("office hours from"),
+    "office_until": _("office hours until"),
+    "provider": _("provider"),
+    "restart_minutes": _("minutes of a restart"),
+    "runs_until": _("may run until"),
+    "stop_without_hook": _("also where the preparation fails"),
+    "switched_on": _("switched on"),
+    "then": pgettext_lazy("audit", "then"),
+    "used_as": _("used as"),
+    "warn_minutes": _("reminders, minutes before"),
+    "window_from": _("where the time comes from"),
+    "window_minutes": _("minutes of rest"),
+    "wrong_stop_gpu_hours": _("GPU-hours of a wrong stop"),
     "username": _("user name"),
 }
 VIAS: Words = {
@@ -277,6 +307,7 @@ TARGETS: Words = {
     "EnrolmentToken": _("enrolment token"),
     "Environment": _("environment"),
     "ExchangeRate": _("exchange rate"),
+    "IdlePolicy": _("idle policy"),
     "Instance": _("machine"),
     "Invitation": _("invitation"),
     "LaunchBlock": _("launch block"),
@@ -294,7 +325,7 @@ TARGETS: Words = {
 }
 # Words for the values of a field. Packages above this one add theirs where they register.
 VALUES: dict[str, Words] = {"role": dict(Role.choices), "scope": dict(Scope.choices)}
-MOMENTS = frozenset({"until", "expires_at", "starts_at"})
+MOMENTS = frozenset({"until", "expires_at", "runs_until", "starts_at"})
 PRICES = frozenset({"price_per_hour", "price_per_month", "storage_price_per_hour"})
 SECONDS = frozenset({"for_seconds", "interval_seconds", "poll_interval_seconds"})
 

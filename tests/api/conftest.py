@@ -21,6 +21,7 @@ from fleet.costs.budgets.models import Budget, Crossing
 from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
+from fleet.idle.policies.models import IdlePolicy, MachineUse
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -149,6 +150,13 @@ def fleet(acme, alice, bob, project, account, make_instance):
         team=acme, instance=instance, looked_at=NOW, kind="fewer", saving_per_month="1197.20", currency="USD",
         change={"kind": "fewer", "saving": "1197.20", "losses": [{"code": "local_disk"}]}, measured={"gpus": 4},
     )  # fmt: skip
+    policy = IdlePolicy.objects.create(
+        team=acme, name="Notebooks", project=project, account=cloud, action="stop", limits={"cpu_percent": 20.0},
+        warn_minutes=[10], office_days=[0, 1], office_from="09:00", office_until="18:00", holidays="DE", max_age_hours=72,
+        delete_after_days=7, delete_consent_at=NOW, delete_consent_by=alice, created_at=NOW, changed_at=NOW,
+    )  # fmt: skip
+    policy.excluded.add(bare)
+    MachineUse.objects.create(instance=instance, mode="batch", lease_until=NOW, changed_at=NOW, changed_by=bob)
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW

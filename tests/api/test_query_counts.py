@@ -19,6 +19,7 @@ from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
+from fleet.idle.policies.models import IdlePolicy, MachineUse
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -77,6 +78,8 @@ def more(fleet, acme, alice, make_instance):
             hours = {"start": NOW - timedelta(hours=9), "until": NOW}
             Reattribution.objects.create(team=other, project=project, **hours).instances.add(machine)
             Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
+            IdlePolicy.objects.create(team=other, name="Own", project=project, account=cloud).excluded.add(machine)
+            MachineUse.objects.create(instance=machine, mode="pinned", changed_by=alice)
             RightSizing.objects.create(
                 team=other, instance=machine, looked_at=NOW, why="stale", told={"hours": 60}, currency="USD"
             )
@@ -136,7 +139,7 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     assert more_rows >= rows + 3
     assert more_queries == queries
     # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
-    # for routes their projects, for re-attributions their machines; for offers the models that there are, and ratings, for the order and for the page.
+    # for routes their projects, for re-attributions and idle policies their machines; for offers the models that there are, and ratings, for the order and for the page.
     more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1, "/api/v1/offers/": 4}
-    more_of["/api/v1/reattributions/"] = 1
+    more_of["/api/v1/reattributions/"] = more_of["/api/v1/idle-policies/"] = 1
     assert queries <= 4 + 1 + more_of.get(address, 0)

@@ -13,6 +13,7 @@ from fleet.idle.verdict.evidence import Mode
 from fleet.idle.verdict.limits import Limits
 from fleet.idle.verdict.verdict import SHORTEST
 from fleet.inventory.models import Instance, ProviderAccount
+from fleet.providers.base import InstanceState
 
 DEFAULT_WINDOW = timedelta(minutes=60)
 
@@ -70,8 +71,8 @@ def stops(policy: IdlePolicy | None) -> bool:
 
 def machines_of(policy: IdlePolicy) -> list[Instance]:
     """Those there now that it covers, whether or not another policy comes first; also of one that is not saved, or switched off."""
-    rows = Instance.objects.filter(team=policy.team_id, gone_at=None).select_related("account", "project")
-    machines = list(rows.order_by("name", "pk"))
+    rows = Instance.objects.filter(team=policy.team_id, gone_at=None).exclude(state=InstanceState.TERMINATED)
+    machines = list(rows.select_related("account").order_by("name", "pk"))
     known = _Known.of(machines, {policy.team_id: [policy]})
     return [machine for machine in machines if known.first(machine, [policy]) is not None]
 

@@ -18,6 +18,7 @@ from fleet.costs.budgets.models import Budget
 from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
+from fleet.idle.policies.models import IdlePolicy
 from fleet.idle.shutdown.models import IdleStop
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
@@ -124,6 +125,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
         "costs/rules/users": UnixUser.objects.create(team=acme, name="ada", owner=bob).pk,
         "costs/charges": charge.pk,
+        "idle/policies": IdlePolicy.objects.create(team=acme, name="All").pk,
         "images": image.pk,
         "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from fleet.idle.policies.models import IdlePolicy
 from fleet.teams.audit import Actor
@@ -21,3 +22,8 @@ def policy(acme):
         return IdlePolicy.objects.create(**{"team": acme, "name": name, **fields})
 
     return make
+
+
+@pytest.fixture
+def clock_now():
+    return timezone.now()
