@@ -29,6 +29,7 @@ from fleet.costs.exports.api import CostsExportView
 from fleet.costs.rightsizing import api as right_sizing
 from fleet.idle.policies.api import policies as idle_policies
 from fleet.idle.policies.api import uses as machine_uses
+from fleet.idle.schedules import api as schedules
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -67,6 +68,7 @@ router.register("holds", records.HoldViewSet)
 router.register("operations", operations.OperationViewSet)
 router.register("launch-blocks", plans.LaunchBlockViewSet)
 router.register("planned-actions", plans.PlannedActionViewSet)
+router.register("power-schedules", schedules.PowerScheduleViewSet)
 router.register("balances", balances.BalanceViewSet)
 router.register("budgets", budgets.BudgetViewSet)
 router.register("attribution-rules", attribution_rules.AttributionRuleViewSet)

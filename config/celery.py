@@ -131,6 +131,7 @@ app.conf.beat_schedule = {
     },
     "inventory.sweep_operations": {"task": "inventory.sweep_operations", "schedule": 30.0, "options": {"expires": 30}},
     "idle.carry_out_planned": {"task": "idle.carry_out_planned", "schedule": 15.0, "options": {"expires": 15}},
+    "idle.plan_ends": {"task": "idle.plan_ends", "schedule": 60.0, "options": {"expires": 60}},
     "inventory.prune_observations": {
         "task": "inventory.prune_observations",
         "schedule": crontab(hour="3", minute="17"),

@@ -23,7 +23,9 @@ class FleetConfig(AppConfig):
         from fleet.costs.rates.register import register as register_rates
         from fleet.costs.rightsizing.register import register as register_right_sizing
         from fleet.costs.spend.register import register as register_spend
+        from fleet.idle.leases.register import register as register_leases
         from fleet.idle.policies.register import register as register_idle_policies
+        from fleet.idle.schedules.register import register as register_schedules
         from fleet.idle.shutdown.register import register as register_stops
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
@@ -47,6 +49,8 @@ class FleetConfig(AppConfig):
         register_bills()
         register_rates()
         register_charges()
+        register_schedules()
+        register_leases()
         register_anomalies()
         register_exports()
         register_neighbours()

@@ -22,6 +22,7 @@ from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy, MachineUse
+from fleet.idle.schedules.models import PowerSchedule
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -160,6 +161,9 @@ def fleet(acme, alice, bob, project, account, make_instance):
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW
+    )
+    PowerSchedule.objects.create(
+        team=acme, name="Nights", project=project, days=[0, 1, 2, 3, 4], start_at="08:00", stop_at="20:00"
     )
     bill = Bill.objects.create(
         team=acme, account=cloud, source="csv", file_name="november.csv", digest="d" * 64, starts_at=NOW,

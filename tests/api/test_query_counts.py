@@ -20,6 +20,7 @@ from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy, MachineUse
+from fleet.idle.schedules.models import PowerSchedule
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -105,6 +106,8 @@ def more(fleet, acme, alice, make_instance):
                 team=other, account=cloud, at=NOW, amount=1, currency="USD", kind="credit", reason="x", created_by=alice
             )
             PlannedAction.objects.create(team=other, instance=machine, verb="stop", due_at=NOW, source="budget:1")
+            schedule = PowerSchedule.objects.create(team=other, name=f"more-{number}", project=project, stop_at="20:00")
+            schedule.machines.add(machine)
             priced = {"kind": "address", "name": "ip", "unit": "hour", "price": 1, "currency": "USD"}
             TypedCharge.objects.create(
                 team=other, account=cloud, instance=machine, starts_at=NOW, created_by=alice, **priced
@@ -139,7 +142,8 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     assert more_rows >= rows + 3
     assert more_queries == queries
     # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
-    # for routes their projects, for re-attributions and idle policies their machines; for offers the models that there are, and ratings, for the order and for the page.
+    # for routes their projects, for re-attributions, idle policies and schedules their machines; for offers the models that there are, and ratings, for the order and for the page.
     more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1, "/api/v1/offers/": 4}
-    more_of["/api/v1/reattributions/"] = more_of["/api/v1/idle-policies/"] = 1
+    for name in ("reattributions", "idle-policies", "power-schedules"):
+        more_of[f"/api/v1/{name}/"] = 1
     assert queries <= 4 + 1 + more_of.get(address, 0)

@@ -19,6 +19,7 @@ from fleet.costs.charges.models import TypedCharge
 from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy
+from fleet.idle.schedules.models import PowerSchedule
 from fleet.idle.shutdown.models import IdleStop
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import Hold, HoldKind, Image
@@ -122,6 +123,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/right-sizing": suggestion.pk,
         "costs/blocks": block.pk,
         "costs/planned": plan.pk,
+        "idle/schedules": PowerSchedule.objects.create(team=acme, name="Nights", days=[0], stop_at="20:00").pk,
         "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
         "costs/rules/users": UnixUser.objects.create(team=acme, name="ada", owner=bob).pk,
         "costs/charges": charge.pk,

@@ -61,7 +61,7 @@ def carry(driver):  # noqa: F811
 
 
 @pytest.fixture
-def off(world, driver):  # noqa: F811
+def off(world, driver, machine):  # noqa: F811
     """The machine is off, and was read so."""
 
     def switch():
