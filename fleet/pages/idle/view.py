@@ -71,4 +71,4 @@ def moving(request: TeamRequest) -> Context:
 def tab_addresses(request: TeamRequest) -> Context:
     """Where the other tabs are, for links from this one; a tab that nobody registered has none."""
     places = {item.name: reverse(item.url_name, args=[request.team.slug]) for item in panels.idle_tabs}
-    return {"planned_url": places.get("planned"), "policies_url": places.get("policies")}
+    return {"planned_url": places.get("idle_planned"), "policies_url": places.get("idle_policies")}

@@ -99,3 +99,46 @@ def test_only_operators_and_only_by_post(verb, bob, vera, as_user, stop):
     assert as_user(bob).get(address).status_code == 405
     stop.refresh_from_db()
     assert (stop.snoozed_until, stop.vetoed_at) == (None, None)
+
+
+@pytest.fixture
+def plan(make_machine, plan_of):
+    return plan_of(make_machine(readings=[HELD]), hours=2)
+
+
+def post_plan(client, plan, verb, **fields):
+    response = client.post(f"/t/acme/idle/plans/{plan.pk}/{verb}/", fields)
+    assert response.status_code == 302
+    plan.refresh_from_db()
+    return " ".join(str(said) for said in get_messages(response.wsgi_request))
+
+
+@pytest.mark.parametrize(
+    ("choice", "until"),
+    [
+        ("1h", NOW + timedelta(hours=3)),
+        ("4h", NOW + timedelta(hours=6)),
+        ("tomorrow", NOW.replace(day=18, hour=9, minute=0)),
+    ],
+)
+def test_a_planned_act_is_put_off_from_when_it_is_due(choice, until, bob, as_user, plan):
+    assert "Put off until 2026-11-1" in post_plan(as_user(bob), plan, "postpone", **{"for": choice})
+    assert plan.due_at == until
+
+
+def test_an_admin_calls_a_planned_act_off_with_a_reason(alice, bob, as_user, plan):
+    assert as_user(bob).post(f"/t/acme/idle/plans/{plan.pk}/cancel/", {"reason": "no"}).status_code == 403
+    assert "Give a reason" in post_plan(as_user(alice), plan, "cancel")
+    assert plan.state == "planned"
+    assert "Called off." in post_plan(as_user(alice), plan, "cancel", reason="a demo")
+    assert (plan.state, plan.ended_reason, plan.ended_by) == ("cancelled", "a demo", alice)
+    assert "Nothing was changed" in post_plan(as_user(alice), plan, "cancel", reason="a demo")
+    assert "Nothing was changed" in post_plan(as_user(alice), plan, "postpone", **{"for": "1h"})
+
+
+def test_of_another_team_there_is_no_such_plan(charlie, as_user, plan):
+    for verb in ("postpone", "cancel"):
+        assert (
+            as_user(charlie).post(f"/t/rival/idle/plans/{plan.pk}/{verb}/", {"for": "1h", "reason": "x"}).status_code
+            == 404
+        )
