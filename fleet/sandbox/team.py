@@ -18,6 +18,7 @@ from fleet.inventory.machines import update_machine
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.sandbox.cast import PROJECTS
 from fleet.sandbox.history import write_past
+from fleet.sandbox.policies import write_policies
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Project, Team
 from fleet.telemetry.enrolment import create_enrolment_token
@@ -36,7 +37,7 @@ class SlugTakenError(Exception):
 
 @transaction.atomic
 def open_sandbox(*, actor: Actor = SANDBOX, key: str, born_at: float | None = None) -> ProviderAccount:
-    """The sandbox's team and account, made at the first call and left as they are afterwards. `key`: one that may read.
+    """The sandbox's team, account and idle policies, made at the first call and left as they are afterwards. `key`: one that may read.
 
     The team's first account gets the provider's past before `born_at` (seconds since the epoch) in the same transaction: it has all of it,
     or is not there. Raises SlugTakenError.
@@ -45,6 +46,8 @@ def open_sandbox(*, actor: Actor = SANDBOX, key: str, born_at: float | None = No
     _projects(actor, team)
     is_first = not ProviderAccount.objects.filter(team=team).exists()
     account = _account(actor, team, key)
+    if is_first:
+        write_policies(actor=actor, team=team, now=timezone.now())
     if is_first and born_at is not None:
         write_past(actor=actor, account=account, born_at=born_at, now=timezone.now())
         # Whatever keeps it from being asked for at once, beat's own rounds make up for.

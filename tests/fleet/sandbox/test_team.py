@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from fleet.idle.policies.models import IdlePolicy
+from fleet.idle.policies.shown import policies_of
+from fleet.idle.policies.words import sentence
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.inventory.poll import claim_due, poll_account
 from fleet.sandbox.client import TryLaterError
@@ -57,6 +60,19 @@ def test_opening_it_again_makes_nothing_twice(sandbox_account: ProviderAccount, 
     assert again.pk == sandbox_account.pk
     assert Team.objects.filter(is_sandbox=True).count() == 1
     assert ProviderAccount.objects.count() == 1
+    assert IdlePolicy.objects.count() == 2
+
+
+def test_its_policies_stop_forgotten_notebooks_and_tell_of_the_rest(sandbox_account: ProviderAccount) -> None:
+    notebooks, rest = policies_of(sandbox_account.team)
+    assert sentence(notebooks) == "Machines of Playground idle for 30 min are stopped 10 min after a warning."
+    assert sentence(rest) == "Machines idle for 1 h are told of, and go on running."
+
+
+def test_what_people_made_of_its_policies_stays(sandbox_account: ProviderAccount, desk: Desk) -> None:
+    IdlePolicy.objects.all().delete()
+    open_sandbox(key=desk.read_key)
+    assert not IdlePolicy.objects.exists()
 
 
 def test_a_new_key_replaces_the_old_one(sandbox_account: ProviderAccount, provider: int, desk: Desk) -> None:
