@@ -21,6 +21,7 @@ from fleet.pages.charts import DEFAULT_SPAN, MAX_POINTS, SHORT_SPAN, SPANS, Draw
 from fleet.pages.downloads import bands_table, chart_file, chart_table
 from fleet.pages.heat import draw_heat, machine_heat
 from fleet.pages.history import Run, kept_history, runs, state_history
+from fleet.pages.idle.machine import machine_idle
 from fleet.pages.machine import MachineView, Tile
 from fleet.pages.servingcharts import draw_serving
 from fleet.pages.timeline import entries
@@ -92,6 +93,7 @@ def instance_pulse(request: TeamRequest, pk: int) -> HttpResponse:
     view = _view(request, pk)
     context = {"view": view, "stats": _stats(view), "processes": _processes(view), **_past(request, view)}
     context["serving"] = serving_context(request, view.instance)
+    context["idle"] = machine_idle(request, view.instance)
     context |= acts_context(request, view.instance, now=view.at)
     return render(request, "pages/instance_pulse.html", context)
 

@@ -1,6 +1,7 @@
 /* One machine, live: its charts grow as samples arrive, its tiles and figures move with them. */
 import { serverNow, tick, touch } from "./ages.js";
 import { CONFIG, dashOf, escapeText, gapTrace, gapsOf, ink, layoutOf, lineOf, wallClock } from "./charts.js";
+import { keepAnswers } from "./answering.js";
 import { startCountdowns } from "./countdown.js";
 import { Live, startPulse } from "./live.js";
 import { newestOfGpus, speaks, staleAfter } from "./states.js";
@@ -362,6 +363,7 @@ setInterval(() => document.querySelector("[data-open-operation]") && readOperati
 const live = new Live({ team: document.body.dataset.team, machines: [machine] });
 live.addEventListener("message", ({ detail }) => hear(detail));
 live.addEventListener("resumed", () => refetch());
+keepAnswers();
 startPulse();
 startCountdowns();
 tick();

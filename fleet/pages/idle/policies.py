@@ -1,4 +1,4 @@
-"""The team's policies, one line each: whom they cover, after how long, and what they do then."""
+"""The team's policies, one sentence each, with what each stopped and saved lately."""
 
 from __future__ import annotations
 
@@ -7,68 +7,55 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db.models import Count, Q, Sum
-from django.utils import timezone
-from django.utils.translation import gettext as _
 
-from fleet.formats import duration_text
-from fleet.idle.policies.models import IdleAction, IdlePolicy, IdleWindowFrom
-from fleet.idle.shutdown.models import IdleSaving, IdleStopStage
+from fleet.idle.policies.covering import stops
+from fleet.idle.policies.models import IdlePolicy
+from fleet.idle.policies.shown import policies_of
+from fleet.idle.policies.words import sentence
+from fleet.idle.shutdown.models import IdleSaving, IdleStop, IdleStopStage
 from fleet.teams.models import Team
 
 LATELY = timedelta(days=30)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PolicyLine:
+    """Counts and money are of 30 days."""
+
     policy: IdlePolicy
-    stops: int
+    stopped: int
     called_off: int
     saved: dict[str, Decimal]
 
     @property
-    def window(self) -> str:
-        """How long quiet means idle; of a recommendation that is not there yet, that."""
-        if self.policy.window_from == IdleWindowFrom.FIXED:
-            return duration_text(self.policy.window_minutes * 60)
-        if self.policy.recommended_minutes is None:
-            return _("history recommends none")
-        return duration_text(self.policy.recommended_minutes * 60)
+    def sentence(self) -> str:
+        return sentence(self.policy)
 
     @property
-    def is_learned(self) -> bool:
-        return self.policy.window_from == IdleWindowFrom.RECOMMENDED
-
-    @property
-    def grace(self) -> str:
-        if self.policy.action == IdleAction.ALERT:
-            return ""
-        return _("%(time)s after the warning") % {"time": duration_text(self.policy.grace_minutes * 60)}
+    def acts(self) -> bool:
+        return stops(self.policy)
 
 
-def policy_lines(team: Team) -> list[PolicyLine]:
+def policy_lines(team: Team, *, now: datetime) -> list[PolicyLine]:
     """In the order in which they are asked; of a machine the first that covers it counts."""
-    since = timezone.now() - LATELY
-    lately = Q(stops__began_at__gt=since)
-    rows = (
-        IdlePolicy.objects.filter(team=team, removed_at=None)
-        .select_related("project", "account")
-        .annotate(
-            done=Count("stops", filter=lately & Q(stops__stage=IdleStopStage.STOPPED)),
-            cancelled=Count("stops", filter=lately & Q(stops__stage=IdleStopStage.CANCELLED)),
-        )
-        .order_by("position", "pk")
-    )
-    saved = _saved_by_policy(team, since)
-    return [PolicyLine(row, row.done, row.cancelled, saved.get(row.pk, {})) for row in rows]
+    since = now - LATELY
+    counts, saved = _counts(team, since), _saved(team, since)
+    return [PolicyLine(row, *counts.get(row.pk, (0, 0)), saved.get(row.pk, {})) for row in policies_of(team)]
 
 
-def _saved_by_policy(team: Team, since: datetime) -> dict[int, dict[str, Decimal]]:
-    sums = (
-        IdleSaving.objects.filter(team=team, since__gt=since, stop__policy__isnull=False)
-        .values_list("stop__policy", "currency")
-        .annotate(Sum("amount"))
+def _counts(team: Team, since: datetime) -> dict[int, tuple[int, int]]:
+    """By policy: stops that were proved, and stops that were called off."""
+    rows = IdleStop.objects.filter(team=team, policy__isnull=False, began_at__gt=since).values_list("policy")
+    counted = rows.annotate(
+        stopped=Count("pk", filter=Q(stage=IdleStopStage.STOPPED)),
+        called_off=Count("pk", filter=Q(stage=IdleStopStage.CANCELLED)),
     )
+    return {policy: (stopped, called_off) for policy, stopped, called_off in counted}
+
+
+def _saved(team: Team, since: datetime) -> dict[int, dict[str, Decimal]]:
+    rows = IdleSaving.objects.filter(team=team, since__gt=since, stop__policy__isnull=False)
     found: dict[int, dict[str, Decimal]] = {}
-    for policy, currency, amount in sums:
+    for policy, currency, amount in rows.values_list("stop__policy", "currency").annotate(Sum("amount")):
         found.setdefault(policy, {})[currency] = amount
     return found

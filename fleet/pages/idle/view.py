@@ -28,7 +28,9 @@ PAGE_SIZE = 50
 
 @require_safe
 def idle(request: TeamRequest) -> HttpResponse:
-    context = {"nav": "idle", "tab": "idle", "panels": panels.idle_panels, **moving(request)}
+    moved = moving(request)
+    policies = policy_lines(request.team, now=moved["now"])
+    context = {"nav": "idle", "tab": "idle", "panels": panels.idle_panels, "policies": policies, **moved}
     return render(request, "idle/idle.html", context)
 
 
@@ -62,13 +64,12 @@ def moving(request: TeamRequest) -> Context:
         "back": back_an_hour(stops, plans),
         "proofs": proofs(team, now=now),
         "saved": month_saved(team, now=now),
-        "policies": policy_lines(team),
         "may_act": may_act,
-        **tab_addresses(request),
+        "planned_url": planned_url(request),
     }
 
 
-def tab_addresses(request: TeamRequest) -> Context:
-    """Where the other tabs are, for links from this one; a tab that nobody registered has none."""
-    places = {item.name: reverse(item.url_name, args=[request.team.slug]) for item in panels.idle_tabs}
-    return {"planned_url": places.get("idle_planned"), "policies_url": places.get("idle_policies")}
+def planned_url(request: TeamRequest) -> str:
+    """The tab of all that is planned; "" where nobody registered one."""
+    tab = next((item for item in panels.idle_tabs if item.name == "idle_planned"), None)
+    return reverse(tab.url_name, args=[request.team.slug]) if tab else ""

@@ -204,7 +204,8 @@ def test_policies_stand_in_their_order(bob, as_user, make_machine, policy, stop_
     stop_of(machine, "stopped", policy=policy)
     stop_of(machine, "cancelled", policy=policy)
     said = text_of(page(as_user(bob)))
-    assert re.search(r"Nights on interactive 1 h fixed stop 30 min after the warning 1 1 called off —", said), said
+    assert "Nights on Machines idle for 1 h are stopped 30 min after a warning." in said
+    assert re.search(r"a warning\.( Dry run)? 1 1 called off —", said), said
 
 
 def test_without_machines_or_readings_it_says_so(alice, as_user, make_instance):
