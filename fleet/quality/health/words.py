@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from fleet.formats import duration_text, number_text
+from fleet.formats import duration_text
 from fleet.quality.health.score import FAULTS, Kind, Sums
 
 KINDS: Mapping[str, str | Promise] = {
@@ -40,7 +40,7 @@ def faults_text(count: int) -> str:
 
 def fared_text(sums: Sums) -> str:
     """As "1 fault in 412 GPU-days"."""
-    days = f"{sums.gpu_days:,.0f}" if sums.gpu_days >= 10 else number_text(sums.gpu_days)
+    days = f"{sums.gpu_days:,.0f}" if sums.gpu_days >= 10 else f"{sums.gpu_days:.1f}".removesuffix(".0")
     return _("%(faults)s in %(days)s GPU-days") % {"faults": faults_text(sums.faults), "days": days}
 
 
