@@ -26,7 +26,8 @@ def machine(make_instance):
 def rows(client, address: str, **asked: object) -> list[dict[str, object]]:
     answer = client.get(address, asked)
     assert answer.status_code == 200, answer.text
-    return answer.json()["results"]
+    found: list[dict[str, object]] = answer.json()["results"]
+    return found
 
 
 def test_evidence_by_score_and_time(client, vera, machine):

@@ -126,7 +126,7 @@ def test_lower_clocks_count_only_where_the_gpu_has_no_reason_of_its_own(throttle
 
 def test_clocks_of_work_with_pauses_say_nothing():
     """They are low in the pauses, and how many there are is its own doing."""
-    pauses = {"gpu_utilization_percent": 45.0}
+    pauses: dict[str, Any] = {"gpu_utilization_percent": 45.0}
     assert judged(history=before(**pauses), **pauses, gpu_clock_mhz=900.0).score == 0
 
 
