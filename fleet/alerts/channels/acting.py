@@ -1,8 +1,8 @@
-"""What a link in a message does, without sign-in: acknowledge and snooze, each once."""
+"""What a link in a message does, without sign-in: acknowledge and snooze, or what the alert's cause has instead; each once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -21,13 +21,61 @@ from fleet.teams.actor_words import LINK
 from fleet.teams.audit import Actor
 
 TOMORROW_AT = time(9)
-ACTS: Mapping[str, str | Promise] = {
-    "acknowledge": _("Acknowledge"),
-    "snooze_1h": _("Snooze for 1 hour"),
-    "snooze_4h": _("Snooze for 4 hours"),
-    "snooze_tomorrow": _("Snooze until tomorrow, 09:00"),
-}
-HOURS = {"snooze_1h": 1, "snooze_4h": 4}
+# Does it in the reader's time zone. False where there is nothing left to do; raises ValidationError where it must not be done.
+Doing = Callable[[Actor, Alert, datetime, ZoneInfo], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkAct:
+    """`name`: at most 16 characters, in LinkUse. `done`: what is said afterwards; "%(until)s" in it is when the alert's snooze ends."""
+
+    name: str
+    label: str | Promise
+    done: str | Promise
+    do: Doing
+
+
+def snoozing(until: Callable[[datetime, ZoneInfo], datetime]) -> Doing:
+    def snooze(actor: Actor, alert: Alert, now: datetime, zone: ZoneInfo) -> bool:
+        return snooze_alert(actor=actor, alert=alert, now=now, until=until(now, zone))
+
+    return snooze
+
+
+def hours_on(hours: int) -> Callable[[datetime, ZoneInfo], datetime]:
+    return lambda now, _zone: now + timedelta(hours=hours)
+
+
+def tomorrow_morning(now: datetime, zone: ZoneInfo) -> datetime:
+    return datetime.combine(now.astimezone(zone).date() + timedelta(days=1), TOMORROW_AT, zone)
+
+
+SNOOZED = _("Snoozed until %(until)s. It comes back early if it gets worse.")
+ACTS: Sequence[LinkAct] = (
+    LinkAct(
+        "acknowledge",
+        _("Acknowledge"),
+        _("Acknowledged: reminders stop."),
+        lambda actor, alert, now, _zone: acknowledge_alert(actor=actor, alert=alert, now=now),
+    ),
+    LinkAct("snooze_1h", _("Snooze for 1 hour"), SNOOZED, snoozing(hours_on(1))),
+    LinkAct("snooze_4h", _("Snooze for 4 hours"), SNOOZED, snoozing(hours_on(4))),
+    LinkAct("snooze_tomorrow", _("Snooze until tomorrow, 09:00"), SNOOZED, snoozing(tomorrow_morning)),
+)
+_of_cause: dict[str, Sequence[LinkAct]] = {}
+
+
+def register_acts(cause: str, acts: Sequence[LinkAct]) -> None:
+    """For the rooms above: what links about this cause do instead. Nothing of it may need to know who pressed it."""
+    _of_cause[cause] = acts
+
+
+def acts_of(alert: Alert) -> dict[str, LinkAct]:
+    return {act.name: act for act in _of_cause.get(alert.cause, ACTS)}
+
+
+def has_own_acts(alert: Alert) -> bool:
+    return alert.cause in _of_cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +111,19 @@ def follow(token: str) -> Linked:
 
 @transaction.atomic
 def act_by_link(*, linked: Linked, action: str, ip_address: str | None, now: datetime) -> bool:
-    """False where the link did this already, or there is nothing left to do. Raises KeyError for an act that there is not."""
-    _label = ACTS[action]
+    """False where the link did this already, or there is nothing left to do.
+
+    Raises KeyError for an act that there is not, ValidationError
+    where the act itself must not be done.
+    """
+    act = acts_of(linked.alert)[action]
     if linked.is_over:
         return False
     _use, is_first = LinkUse.objects.get_or_create(nonce=linked.signed.nonce, action=action, defaults={"at": now})
     if not is_first:
         return False
-    actor = actor_of(linked.channel, ip_address)
-    if action == "acknowledge":
-        return acknowledge_alert(actor=actor, alert=linked.alert, now=now)
-    return snooze_alert(actor=actor, alert=linked.alert, now=now, until=snooze_until(action, now, zone_of(linked.channel.routes.first(), linked.channel)))  # fmt: skip
+    actor, zone = actor_of(linked.channel, ip_address), zone_of(linked.channel.routes.first(), linked.channel)
+    return act.do(actor, linked.alert, now, zone)
 
 
 def actor_of(channel: Channel, ip_address: str | None) -> Actor:
@@ -81,10 +131,3 @@ def actor_of(channel: Channel, ip_address: str | None) -> Actor:
     if channel.owner is not None:
         return Actor(channel.owner, channel.owner.get_username(), "link", ip_address)
     return Actor(None, f"{LINK}{channel.name}", "link", ip_address)
-
-
-def snooze_until(action: str, now: datetime, zone: ZoneInfo) -> datetime:
-    if action in HOURS:
-        return now + timedelta(hours=HOURS[action])
-    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
-    return datetime.combine(tomorrow, TOMORROW_AT, zone)

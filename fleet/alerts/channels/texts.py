@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from fleet.alerts.causes import cause_of
+from fleet.alerts.channels.acting import acts_of, has_own_acts
 from fleet.alerts.channels.links import act_url, page_url, site_name
 from fleet.alerts.channels.models import Channel, Delivery
 from fleet.alerts.channels.picking import newest_by_alert
@@ -86,14 +87,19 @@ def one_message(channel: Channel, row: Delivery, *, language: str, now: datetime
         facts=_facts(alert, now),
         remedy="" if over else remedy_of(alert),
         link=Link(_("Open in Rackrent"), page_url(alert)),
-        acts=()
-        if over or not may_act(channel)
-        else (Link(_("Acknowledge or snooze"), act_url(channel, alert, key=_key(row))),),
+        acts=() if over or not may_act(channel) else _acts(alert, act_url(channel, alert, key=_key(row))),
         sent_at=now,
         is_resolved=over,
         language=language,
         data=data_of(alert, event, now),
     )
+
+
+def _acts(alert: Alert, url: str) -> tuple[Link, ...]:
+    """One link to all that can be done; where the cause has acts of its own, one for each, which the page then shows first."""
+    if not has_own_acts(alert):
+        return (Link(_("Acknowledge or snooze"), url),)
+    return tuple(Link(str(act.label), f"{url}?act={act.name}") for act in acts_of(alert).values())
 
 
 def _title(channel: Channel, event: AlertEvent) -> str:

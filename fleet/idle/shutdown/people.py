@@ -13,7 +13,6 @@ from fleet.idle.shutdown.journal import note
 from fleet.idle.shutdown.models import OPEN, IdleStop, IdleStopStage
 from fleet.inventory.machines import place_hold
 from fleet.inventory.models import HoldKind
-from fleet.inventory.operations.models import OPEN_STATES, Operation
 from fleet.teams.audit import Actor, record
 
 LONGEST_SNOOZE = timedelta(hours=24)
@@ -55,7 +54,7 @@ def veto_stop(*, actor: Actor, stop: IdleStop, reason: str, now: datetime) -> bo
     A machine that was told to stop and runs on is held all the same, and its stop called off.
     """
     row = _locked(stop)
-    if row is None or _was_ordered(row):
+    if row is None or _was_told(row):
         return False
     until = now + VETO_LASTS
     place_hold(
@@ -94,11 +93,12 @@ def _locked(stop: IdleStop) -> IdleStop | None:
 
 def _was_ordered(row: IdleStop) -> bool:
     """From its order to its proof only the provider decides. One that failed runs on, and has people's word again."""
-    if row.stage not in {IdleStopStage.STOPPING, IdleStopStage.VERIFYING}:
-        return False
-    return (
-        row.operation_id is not None and Operation.objects.filter(pk=row.operation_id, state__in=OPEN_STATES).exists()
-    )
+    return row.stage in {IdleStopStage.STOPPING, IdleStopStage.VERIFYING} and row.operation_id is not None
+
+
+def _was_told(row: IdleStop) -> bool:
+    """Whether the provider heard of it: until then a hold withholds the call."""
+    return _was_ordered(row) and row.operation is not None and row.operation.sent_at is not None
 
 
 def _say(row: IdleStop, stop: IdleStop, **values: Any) -> None:

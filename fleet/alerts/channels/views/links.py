@@ -7,16 +7,18 @@ is nothing that another site could borrow.
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.cache import patch_response_headers
+from django.utils.formats import date_format
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from fleet.alerts.channels import calendar
-from fleet.alerts.channels.acting import ACTS, Linked, act_by_link, follow
+from fleet.alerts.channels.acting import Linked, act_by_link, acts_of, follow
 from fleet.alerts.channels.links import LinkError
 from fleet.alerts.channels.models import CalendarFeed
 from fleet.alerts.words import title_of, why_of
@@ -36,27 +38,43 @@ def alert_link(request: HttpRequest, token: str) -> HttpResponse:
         linked = follow(token)
     except LinkError as error:
         return _private(render(request, "alerts/channels/link_over.html", {"why": error.code}, status=410))
-    done, action = None, ""
     if request.method == "POST":
-        action = request.POST.get("action", "")
-        if action not in ACTS:
-            return _draw(request, linked, status=422)
+        return _act(request, linked, request.POST.get("action", ""))
+    return _draw(request, linked)
+
+
+def _act(request: HttpRequest, linked: Linked, action: str) -> HttpResponse:
+    if action not in acts_of(linked.alert):
+        return _draw(request, linked, status=422)
+    try:
         done = act_by_link(linked=linked, action=action, ip_address=client_ip(request), now=timezone.now())
+    except ValidationError as error:
+        return _draw(request, linked, problem=" ".join(error.messages), status=422)
     return _draw(request, linked, done=done, action=action)
 
 
 def _draw(
-    request: HttpRequest, linked: Linked, *, done: bool | None = None, action: str = "", status: int = 200
+    request: HttpRequest,
+    linked: Linked,
+    *,
+    done: bool | None = None,
+    action: str = "",
+    problem: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    alert = linked.alert
+    alert, acts = linked.alert, acts_of(linked.alert)
+    until = date_format(timezone.localtime(alert.snoozed_until), "Y-m-d H:i T") if alert.snoozed_until else ""
+    # The one that the message's button named comes first; pressing it is still to be done here.
+    chosen = sorted(acts, key=lambda name: name != request.GET.get("act", ""))
     context = {
         "alert": alert,
         "what": title_of(alert),
         "evidence": why_of(alert),
         "over": linked.is_over,
-        "acts": [] if linked.is_over else [(name, label, name in linked.used) for name, label in ACTS.items()],
+        "acts": [] if linked.is_over else [(name, acts[name].label, name in linked.used) for name in chosen],
         "done": done,
-        "snoozed": action.startswith("snooze"),
+        "said": str(acts[action].done) % {"until": until} if done else "",
+        "problem": problem,
     }
     return _private(render(request, "alerts/channels/link.html", context, status=status))
 
