@@ -30,6 +30,8 @@ from fleet.costs.rightsizing import api as right_sizing
 from fleet.idle.policies.api import policies as idle_policies
 from fleet.idle.policies.api import uses as machine_uses
 from fleet.idle.schedules import api as schedules
+from fleet.idle.savings import api as idle_savings
+from fleet.idle.shutdown import api as idle_stops
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -70,6 +72,8 @@ router.register("launch-blocks", plans.LaunchBlockViewSet)
 router.register("planned-actions", plans.PlannedActionViewSet)
 router.register("power-schedules", schedules.PowerScheduleViewSet)
 router.register("balances", balances.BalanceViewSet)
+router.register("idle-stops", idle_stops.IdleStopViewSet)
+router.register("idle-savings", idle_savings.IdleSavingViewSet)
 router.register("budgets", budgets.BudgetViewSet)
 router.register("attribution-rules", attribution_rules.AttributionRuleViewSet)
 router.register("attribution-spans", spans.AttributionSpanViewSet)

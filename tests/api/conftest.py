@@ -23,6 +23,7 @@ from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy, MachineUse
 from fleet.idle.schedules.models import PowerSchedule
+from fleet.idle.shutdown.models import IdleSaving, IdleStop, IdleStopEvent
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -158,6 +159,16 @@ def fleet(acme, alice, bob, project, account, make_instance):
     )  # fmt: skip
     policy.excluded.add(bare)
     MachineUse.objects.create(instance=instance, mode="batch", lease_until=NOW, changed_at=NOW, changed_by=bob)
+    stop = IdleStop.objects.create(
+        team=acme, instance=instance, policy_name="Lab", verb="stop", stage="grace", since=NOW, deadline=NOW + timedelta(minutes=30),
+        delivered_at=NOW, quiet_since=NOW - timedelta(hours=1), because=[{"code": "utilization", "subject": "", "value": 0.0, "limit": 2.0}],
+        price_per_hour="32.7726", began_at=NOW, terms={"grace_seconds": 1800},
+    )  # fmt: skip
+    IdleStopEvent.objects.create(stop=stop, at=NOW, kind="grace", by_label="", values={})
+    IdleSaving.objects.create(
+        team=acme, instance=bare, stop=stop, since=NOW, counted_until=NOW + timedelta(hours=1), most_until=NOW + timedelta(days=7),
+        price_per_hour="32.2726", currency="USD", amount="32.2726", gpu_count=8,
+    )  # fmt: skip
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW

@@ -21,6 +21,7 @@ from fleet.costs.rightsizing.models import RightSizing
 from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy, MachineUse
 from fleet.idle.schedules.models import PowerSchedule
+from fleet.idle.shutdown.models import IdleSaving, IdleStop
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -78,6 +79,10 @@ def more(fleet, acme, alice, make_instance):
             sync_attribution(team=other, now=NOW)
             hours = {"start": NOW - timedelta(hours=9), "until": NOW}
             Reattribution.objects.create(team=other, project=project, **hours).instances.add(machine)
+            stop = IdleStop.objects.create(team=other, instance=machine, verb="stop", stage="grace", since=NOW)
+            IdleSaving.objects.create(
+                team=other, instance=machine, stop=stop, since=NOW, counted_until=NOW, most_until=NOW, currency="USD"
+            )
             Budget.objects.create(team=other, name="Own", amount=100, currency="USD", project=project)
             IdlePolicy.objects.create(team=other, name="Own", project=project, account=cloud).excluded.add(machine)
             MachineUse.objects.create(instance=machine, mode="pinned", changed_by=alice)

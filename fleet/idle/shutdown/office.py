@@ -1,20 +1,12 @@
-"""A policy's office hours: while they last, what is idle is told and not stopped."""
+"""Whether a policy's office hours last now: while they do, what is idle is told and not stopped."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
-from fleet.idle.hours import OfficeHours, office_ends
+from fleet.idle.hours import office_ends
 from fleet.idle.policies.models import IdlePolicy
-
-
-def hours_of(policy: IdlePolicy) -> OfficeHours | None:
-    """None: it names none, and every hour is as good as another."""
-    if not policy.office_days or policy.office_from is None or policy.office_until is None:
-        return None
-    zone = ZoneInfo(policy.time_zone or policy.team.time_zone)
-    return OfficeHours(frozenset(policy.office_days), policy.office_from, policy.office_until, zone, policy.holidays)
+from fleet.idle.policies.office import hours_of
 
 
 def office_until(policy: IdlePolicy | None, now: datetime) -> datetime | None:
