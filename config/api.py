@@ -29,8 +29,8 @@ from fleet.costs.exports.api import CostsExportView
 from fleet.costs.rightsizing import api as right_sizing
 from fleet.idle.policies.api import policies as idle_policies
 from fleet.idle.policies.api import uses as machine_uses
-from fleet.idle.schedules import api as schedules
 from fleet.idle.savings import api as idle_savings
+from fleet.idle.schedules import api as schedules
 from fleet.idle.shutdown import api as idle_stops
 from fleet.inventory.api import (
     accounts,

@@ -72,7 +72,7 @@ def test_a_link_keeps_it_once(link, warned):
 def test_a_link_says_no(link, warned):
     Client().post(link, {"action": "veto"})
     hold = Hold.objects.get()
-    assert (hold.kind, hold.expires_at - hold.started_at) == ("person", timedelta(days=7))
+    assert (hold.kind, hold.expires_at) == ("person", hold.started_at + timedelta(days=7))
     warned.go(1)
     assert (warned.stop.stage, warned.stop.why) == ("cancelled", "held")
 
