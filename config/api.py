@@ -27,6 +27,7 @@ from fleet.costs.budgets import api as budgets
 from fleet.costs.charges import api as charges
 from fleet.costs.exports.api import CostsExportView
 from fleet.costs.rightsizing import api as right_sizing
+from fleet.idle.dryrun.api import DryRunView
 from fleet.idle.policies.api import policies as idle_policies
 from fleet.idle.policies.api import uses as machine_uses
 from fleet.idle.savings import api as idle_savings
@@ -195,6 +196,9 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("anomaly-rules/<slug:kind>/", anomalies.AnomalyRuleView.as_view(), name="api-anomaly-rule"),
     path("costs/", spending.SpendingView.as_view(), name="api-costs"),
     path("costs/export/", CostsExportView.as_view(), name="api-costs-export"),
+    path(
+        "idle-policies/<int:pk>/dry-run/", DryRunView.as_view({"get": "retrieve"}, detail=True), name="api-idle-dry-run"
+    ),
     path("costs/forecast/", forecasting.ForecastView.as_view(), name="api-costs-forecast"),
     path("cleanup/", CleanupView.as_view(), name="api-cleanup"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),

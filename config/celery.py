@@ -37,6 +37,7 @@ app.autodiscover_tasks(
         "fleet.costs.spend",
         "fleet.quality.health",
         "fleet.quality.neighbours",
+        "fleet.idle.dryrun",
         "fleet.idle.planned",
         "fleet.idle.watch",
         "jobs.findings",
@@ -66,6 +67,8 @@ LONG_TASKS = (
     "quality.judge_neighbours",
     "quality.prune_health",
     "quality.prune_neighbours",
+    "idle.read_history",
+    "idle.recommend",
     "idle.reckon_floors",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
@@ -161,6 +164,7 @@ app.conf.beat_schedule = {
     },
     "quality.prune_health": {"task": "quality.prune_health", "schedule": crontab(hour="3", minute="33")},
     "quality.prune_neighbours": {"task": "quality.prune_neighbours", "schedule": crontab(hour="3", minute="31")},
+    "idle.recommend": {"task": "idle.recommend", "schedule": crontab(hour="4", minute="37")},
     "idle.judge": {"task": "idle.judge", "schedule": 60.0, "options": {"expires": 60}},
     "idle.reckon_floors": {
         "task": "idle.reckon_floors",

@@ -15,6 +15,7 @@ from fleet.costs.exports import urls as cost_exports
 from fleet.costs.rates import urls as costs_rates
 from fleet.costs.reports import urls as cost_reports
 from fleet.costs.rightsizing import urls as right_sizing
+from fleet.idle.dryrun import urls as dry_runs
 from fleet.idle.policies import urls as idle_policies
 from fleet.idle.schedules import urls as schedules
 from fleet.inventory import urls as inventory
@@ -35,6 +36,7 @@ team_urlpatterns = [
     *budgets.team_urlpatterns,
     *charges.team_urlpatterns,
     *cost_reports.team_urlpatterns,
+    *dry_runs.team_urlpatterns,
     *idle_policies.team_urlpatterns,
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,

@@ -108,6 +108,7 @@ ACTIONS: Words = {
     "idle_policy.change": _("Idle policy changed"),
     "idle_policy.consent_delete": _("Deleting stopped machines agreed to"),
     "idle_policy.move": _("Idle policy moved"),
+    "idle_policy.recommend": _("Another time recommended for an idle policy"),
     "idle_policy.remove": _("Idle policy removed"),
     "idle_policy.take_back_consent": _("Deleting stopped machines no longer agreed to"),
     "invitation.create": _("Invitation made"),
@@ -291,6 +292,7 @@ FIELDS: Words = {
     "warn_minutes": _("reminders, minutes before"),
     "window_from": _("where the time comes from"),
     "window_minutes": _("minutes of rest"),
+    "recommended_minutes": _("recommended minutes of rest"),
     "wrong_stop_gpu_hours": _("GPU-hours of a wrong stop"),
     "username": _("user name"),
 }

@@ -172,7 +172,11 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions |= {f"/api/v1/{rest}/" for rest in ("bills/ask", "reconciliations/{id}/accept", "adjustments/{id}/reverse")}
     actions |= {f"/api/v1/balances/{rest}/" for rest in ("runways", "limits")}
     actions |= {f"/api/v1/{rest}/preview/" for rest in ("attribution-rules", "reattributions")}
-    actions |= {"/api/v1/attribution-rules/{id}/move/", "/api/v1/idle-policies/{id}/move/"}
+    actions |= {
+        "/api/v1/attribution-rules/{id}/move/",
+        "/api/v1/idle-policies/{id}/move/",
+        "/api/v1/idle-policies/{id}/dry-run/",
+    }
     actions |= {"/api/v1/machine-uses/{id}/extend/"}
     actions |= {"/api/v1/right-sizing/{id}/dismiss/"}
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}

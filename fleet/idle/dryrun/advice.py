@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from fleet.idle.backtest.outcomes import WINDOWS_MINUTES, Outcome
 from fleet.idle.backtest.recommend import recommend_window
 from fleet.idle.backtest.report import interval_of
 from fleet.idle.dryrun.costs import WrongStop
-from fleet.idle.dryrun.quiet import HOUR, History
-from fleet.idle.dryrun.simulate import Stop, Terms, simulate
+from fleet.idle.dryrun.quiet import HOUR, History, Quiet
+from fleet.idle.dryrun.simulate import Judged, Terms, due, judged
 
 LEARNED_SHARE = 0.7
 # On less, the days to learn from and those to try on say more of their weekdays than of the machines.
@@ -89,19 +89,30 @@ class Lesson:
     cost: WrongStop
 
     def tried(self, histories: Iterable[History], minutes: int | None) -> Tried:
-        if minutes is None:
-            return Tried()
-        stops, _asked = simulate(histories, replace(self.terms, window=timedelta(minutes=minutes)))
-        return self.sum_of(stops)
+        return Tried() if minutes is None else self.tried_each(histories, (minutes,))[minutes]
 
-    def sum_of(self, stops: Collection[Stop]) -> Tried:
-        wrong = [stop for stop in stops if stop.is_wrong]
-        return Tried(
-            len(stops),
-            len(wrong),
-            sum(stop.gpu_hours for stop in stops),
-            sum(self.cost.of(stop.gpus) for stop in wrong),
-        )
+    def tried_each(self, histories: Iterable[History], windows: Sequence[int]) -> dict[int, Tried]:
+        """`windows` ascend: what one of them does not stop, no longer one does."""
+        terms = [(minutes, replace(self.terms, window=timedelta(minutes=minutes))) for minutes in windows]
+        sums = {minutes: [0, 0, 0.0, 0.0] for minutes in windows}
+        for history in histories:
+            harm = self.cost.of(history.gpus)
+            for quiet in history.quiet:
+                for minutes, one in terms:
+                    at, _told = due(quiet, one)
+                    if at is None:
+                        break
+                    self._add(sums[minutes], history, quiet, at, harm)
+        return {minutes: Tried(int(found[0]), int(found[1]), *found[2:]) for minutes, found in sums.items()}
+
+    @staticmethod
+    def _add(found: list[float], history: History, quiet: Quiet, at: datetime, harm: float) -> None:
+        off = quiet.end - at
+        wrong = judged(quiet.ending, off) is Judged.WRONG
+        found[0] += 1
+        found[1] += wrong
+        found[2] += off / HOUR * history.gpus
+        found[3] += harm * wrong
 
     def learned(self, histories: Sequence[History]) -> int | None:
         """Reckoned in machines, not in GPUs: eight GPUs that stop together are one piece of luck, not eight."""
@@ -109,7 +120,8 @@ class Lesson:
         cost = self.cost.of(gpus)
         if not gpus:
             return None
-        recorded = {minutes: self._recorded(self.tried(histories, minutes), gpus, cost) for minutes in WINDOWS_MINUTES}
+        tried = self.tried_each(histories, WINDOWS_MINUTES)
+        recorded = {minutes: self._recorded(one, gpus, cost) for minutes, one in tried.items()}
         return recommend_window(recorded, wrong_stop_cost=cost / gpus)
 
     @staticmethod

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from fleet.idle.dryrun.costs import WrongStop
-from fleet.idle.dryrun.history import histories_of, recorded_until
+from fleet.idle.dryrun.history import recorded_until
+from fleet.idle.dryrun.kept import kept_histories, key_of
 from fleet.idle.dryrun.prices import Money, Rates, Tariff, money_of
 from fleet.idle.dryrun.quiet import History
 from fleet.idle.dryrun.readings import Range
 from fleet.idle.dryrun.simulate import Asked, Judged, Stop, Terms, simulate
 from fleet.idle.dryrun.tariffs import rates_of, tariffs_of
-from fleet.idle.policies.covering import machines_of, way_of, window_of
+from fleet.idle.policies.covering import JudgedBy, machines_of, way_of, window_of
 from fleet.idle.policies.models import IdleAction, IdlePolicy, MachineUse
 from fleet.idle.policies.office import hours_of
 from fleet.inventory.adapters import can
@@ -33,6 +34,8 @@ class Ground:
     """What every window is tried on: the machines, what they did, and what they cost."""
 
     policy: IdlePolicy
+    # By what its histories are kept in the cache.
+    past: str
     span: Range
     machines: Mapping[int, Instance]
     # Covered, and never stopped: the provider cannot, or data would be lost and the policy does not accept that.
@@ -122,29 +125,44 @@ def counted(ground: Ground, stop: Stop) -> Counted:
 def ground_of(*, policy: IdlePolicy, days: int, now: datetime, cost: WrongStop | None = None) -> Ground:
     until = recorded_until(now)
     span = Range(until - timedelta(days=days), until)
-    kind = kind_of(policy)
-    covered = machines_of(policy)
-    spared = [machine for machine in covered if is_spared(machine, policy, kind)]
-    left_out = {machine.pk for machine in spared}
-    machines = [machine for machine in covered if machine.pk not in left_out]
+    covered = covered_by(policy)
+    machines = covered.machines
     return Ground(
         policy=policy,
+        past=key_of(machines, covered.ways, days),
         span=span,
         machines={machine.pk: machine for machine in machines},
-        spared=spared,
-        histories=histories(policy, machines, days=days, now=now),
-        tariffs=tariffs_of(machines, span, kind=kind),
+        spared=covered.spared,
+        histories=kept_histories(machines, covered.ways, days=days, now=now),
+        tariffs=tariffs_of(machines, span, kind=kind_of(policy)),
         rates=rates_of(policy.team, span),
         cost=cost or cost_of(policy),
     )
 
 
-def histories(policy: IdlePolicy, machines: Sequence[Instance], *, days: int, now: datetime) -> list[History]:
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The machines that a policy covers, how each is judged, and those that it would never stop."""
+
+    machines: Sequence[Instance]
+    spared: Sequence[Instance]
+    ways: Mapping[int, JudgedBy]
+
+    @property
+    def gpus(self) -> int:
+        return sum(machine.gpu_count or 0 for machine in self.machines)
+
+
+def covered_by(policy: IdlePolicy) -> Covered:
     """What people said of single machines outweighs the policy, as when they are judged."""
+    kind = kind_of(policy)
+    machines: list[Instance] = []
+    spared: list[Instance] = []
+    for machine in machines_of(policy):
+        (spared if is_spared(machine, policy, kind) else machines).append(machine)
     uses = MachineUse.objects.filter(instance__in=[machine.pk for machine in machines]).exclude(mode="")
     modes = dict(uses.values_list("instance_id", "mode"))
-    ways = {machine.pk: way_of(policy, modes.get(machine.pk, "")) for machine in machines}
-    return histories_of(machines, ways, days=days, now=now)
+    return Covered(machines, spared, {machine.pk: way_of(policy, modes.get(machine.pk, "")) for machine in machines})
 
 
 def cost_of(policy: IdlePolicy) -> WrongStop:

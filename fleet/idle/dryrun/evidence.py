@@ -73,7 +73,7 @@ class Held:
 class Known:
     """What is known of one machine beside its readings. `gpus`: rented; `expected`: how many should have a record, None: nobody knows.
 
-    `powers` in the order of time.
+    `powers`, and `changes`, when it became another machine (a boot, an image, a driver), in the order of time.
     """
 
     instance_id: int
@@ -82,6 +82,7 @@ class Known:
     mode: Mode
     powers: Sequence[Power] = ()
     holds: Sequence[Held] = ()
+    changes: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Context:
     """What came before a bucket: of the machine's power, of its use, and how much of the last half hour was read."""
 
     power: Power | None
+    started_at: datetime | None
     active_at: datetime | None
     coverage: float
     host_coverage: float
@@ -105,7 +107,7 @@ def window_of(bucket: Bucket, known: Known, context: Context) -> MachineWindow:
         gpu_count=rented(bucket, known),
         gpus=tuple(gpus_of(bucket, context.coverage)),
         host=host_of(bucket, context.host_coverage),
-        started_at=None if power is None else power.started_at,
+        started_at=context.started_at,
         serving=tuple(serving_of(bucket)),
         holds=tuple(Hold(one.kind, one.name) for one in known.holds if one.touches(bucket.at, end)),
         active_at=context.active_at,

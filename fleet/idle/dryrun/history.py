@@ -1,4 +1,4 @@
-"""What machines did over the last days: their quiet times, out of recorded readings, listings, holds and requests. Six queries, however many machines."""
+"""What machines did over the last days: their quiet times, out of recorded readings, listings, holds and requests. Eight queries, however many machines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from fleet.idle.dryrun.quiet import History, history_of
 from fleet.idle.dryrun.readings import Card, Range, buckets_of
 from fleet.idle.policies.covering import JudgedBy
 from fleet.idle.watch.models import GpuFloor
-from fleet.inventory.models import GPU, Hold, Instance, Observation
+from fleet.inventory.models import GPU, EnvironmentReport, Hold, Instance, Observation
 from fleet.providers.base import InstanceState
+from fleet.telemetry.models import MachineEvent
 from fleet.telemetry.rollups.columns import FIVE_MINUTES
 from fleet.telemetry.rollups.models import RollupProgress
 
@@ -50,12 +51,15 @@ def gpus_of(instance_ids: Sequence[int]) -> list[GPU]:
 
 def cards_of(gpus: Sequence[GPU]) -> list[Card]:
     cut = {(gpu.instance_id, gpu.mig_parent_uuid) for gpu in gpus if gpu.mig_parent_uuid}
-    return [Card(gpu.pk, gpu.instance_id, floor_of(gpu), (gpu.instance_id, gpu.uuid) in cut) for gpu in gpus]
+    return [Card(gpu.pk, gpu.instance_id, *floors_of(gpu), is_cut=(gpu.instance_id, gpu.uuid) in cut) for gpu in gpus]
 
 
-def floor_of(gpu: GPU) -> float | None:
+def floors_of(gpu: GPU) -> tuple[float | None, float | None]:
+    """What it draws at rest, and at rest with memory held; the same where the latter was never seen."""
     floor: GpuFloor | None = getattr(gpu, "floor", None)
-    return None if floor is None else floor.watts
+    if floor is None:
+        return None, None
+    return floor.watts, floor.held_watts if floor.held_watts is not None else floor.watts
 
 
 def expected_of(machine: Instance, gpus: Sequence[GPU]) -> int | None:
@@ -72,7 +76,7 @@ def known_of(
     machines: Sequence[Instance], ways: Mapping[int, JudgedBy], gpus: Sequence[GPU], span: Range
 ) -> dict[int, Known]:
     ids = [machine.pk for machine in machines]
-    powers, holds = powers_of(ids, span), holds_of(ids, span)
+    powers, holds, changes = powers_of(ids, span), holds_of(ids, span), changes_of(ids, span)
     own: dict[int, list[GPU]] = defaultdict(list)
     for gpu in gpus:
         own[gpu.instance_id].append(gpu)
@@ -84,6 +88,7 @@ def known_of(
             ways[machine.pk].mode,
             powers.get(machine.pk, ()),
             holds.get(machine.pk, ()),
+            sorted(changes.get(machine.pk, ())),
         )
         for machine in machines
     }
@@ -128,4 +133,16 @@ def holds_of(instance_ids: Sequence[int], span: Range) -> dict[int, list[Held]]:
     ):
         end = min((at for at in (ended, expires) if at is not None), default=None)
         found[machine].append(Held(kind, start, end, reason))
+    return found
+
+
+def changes_of(instance_ids: Sequence[int], span: Range) -> dict[int, list[datetime]]:
+    """When a machine's agent began, or found other software: a boot, another image, another driver. Two queries."""
+    reports = EnvironmentReport.objects.filter(instance__in=instance_ids, reported_at__range=(span.since, span.until))
+    begins = MachineEvent.objects.filter(
+        instance__in=instance_ids, kind="agent_started", at__range=(span.since, span.until)
+    )
+    found: dict[int, list[datetime]] = defaultdict(list)
+    for pk, at in [*reports.values_list("instance_id", "reported_at"), *begins.values_list("instance_id", "at")]:
+        found[pk].append(at)
     return found

@@ -77,6 +77,7 @@ class Fold:
     session_from: datetime | None = None
     not_before: datetime | None = None
     power: int = -1
+    change: int = -1
     coverage: deque[float] = field(default_factory=lambda: deque(maxlen=COVERED_BUCKETS))
     host_coverage: deque[float] = field(default_factory=lambda: deque(maxlen=COVERED_BUCKETS))
     watched: timedelta = NONE
@@ -107,8 +108,10 @@ class Fold:
             self.reached = bucket.at + BUCKET
 
     def _context(self, bucket: Bucket) -> Context:
+        power = self._power(bucket.at + BUCKET)
         return Context(
-            power=self._power(bucket.at + BUCKET),
+            power=power,
+            started_at=self._started(power, bucket.at + BUCKET),
             active_at=self.active_at,
             coverage=lately(self.coverage, bucket.coverage),
             host_coverage=lately(self.host_coverage, bucket.host_coverage or 0.0),
@@ -119,6 +122,14 @@ class Fold:
         while self.power + 1 < len(powers) and powers[self.power + 1].since < before:
             self.power += 1
         return powers[self.power] if self.power >= 0 else None
+
+    def _started(self, power: Power | None, before: datetime) -> datetime | None:
+        changes = self.known.changes
+        while self.change + 1 < len(changes) and changes[self.change + 1] < before:
+            self.change += 1
+        began = None if power is None else power.started_at
+        changed = changes[self.change] if self.change >= 0 else began
+        return began if began is None or changed is None else max(began, changed)
 
     def _judged(self, at: datetime, verdict: IdleVerdict) -> Iterator[Quiet]:
         if verdict.answer is Answer.IDLE:

@@ -13,36 +13,34 @@ from msgspec.structs import replace
 
 from fleet.idle.dryrun.evidence import Bucket
 from fleet.idle.dryrun.statements import BUCKETS
+from fleet.idle.watch.highest import GPU_READINGS, HOST_COUNTS, HOST_RATES, both
+from fleet.states import DEFAULTS
 from fleet.telemetry.rollups.columns import FIVE_MINUTES
 from fleet.telemetry.spans import Span
 from fleet.telemetry.store import current_store
-from fleet.telemetry.store.base import GPUS, HOSTS, Asked, Source
+from fleet.telemetry.store.base import GPUS, HOSTS, Asked, Source, Statistic
 
 AT_ONCE = 5_000
 # What a store of readings is asked for at once: so many GPUs, over so many days.
 GPUS_AT_ONCE = 32
 DAYS_AT_ONCE = timedelta(days=7)
-GPU_FIELDS = ("utilization_percent", "sm_activity", "tensor_activity", "dram_activity", "power_watts")
-HOST_FIELDS = (
-    "cpu_percent",
-    "disk_read_bytes_per_second",
-    "disk_write_bytes_per_second",
-    "network_rx_bytes_per_second",
-    "network_tx_bytes_per_second",
-    "ssh_sessions",
-    "jupyter_busy_kernels",
-)
+GPU_FIELDS = (*GPU_READINGS, "memory_used_bytes")
 Peaks = dict[tuple[int, datetime], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU to read. `is_cut`: into MIG instances, which tell what it does. `floor_watts`: what it draws at rest, None: not known."""
+    """A GPU to read. `is_cut`: into MIG instances, which tell what it does. `floor_watts`: what it draws at rest, `held_watts`: with memory held."""
 
     gpu_id: int
     instance_id: int
-    floor_watts: float | None
+    floor_watts: float | None = None
+    held_watts: float | None = None
     is_cut: bool = False
+
+    def rest_watts(self, memory_bytes: float | None) -> float | None:
+        is_held = memory_bytes is not None and memory_bytes >= DEFAULTS.held_memory_bytes
+        return self.held_watts if is_held else self.floor_watts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,8 @@ def _rows(cards: Sequence[Card], span: Range) -> Iterator[tuple[Any, ...]]:
         "gpu_ids": [card.gpu_id for card in cards],
         "machines": [card.instance_id for card in cards],
         "floors": [card.floor_watts for card in cards],
+        "held": [card.held_watts for card in cards],
+        "held_bytes": DEFAULTS.held_memory_bytes,
         "cut": [card.is_cut for card in cards],
         "instance_ids": sorted({card.instance_id for card in cards}),
         "since": span.since,
@@ -132,10 +132,10 @@ def peaks_of(cards: Sequence[Card], span: Range) -> Peaks:
 
 
 def _asked(
-    source: Source, ids: Sequence[int], fields: Sequence[str], part: Range
+    source: Source, ids: Sequence[int], fields: Sequence[str], part: Range, statistic: Statistic = "max"
 ) -> Iterator[tuple[int, datetime, dict[str, Any]]]:
     span = Span(part.since, part.until, FIVE_MINUTES.seconds, FIVE_MINUTES)
-    for pk, number, *figures in current_store().figures(Asked(source, ids, fields, "max"), span):
+    for pk, number, *figures in current_store().figures(Asked(source, ids, fields, statistic), span):
         at = datetime.fromtimestamp(number * FIVE_MINUTES.seconds, UTC)
         yield pk, at, dict(zip(fields, figures, strict=True))
 
@@ -145,7 +145,7 @@ def _add_gpus(found: Peaks, cards: Mapping[int, Card], part: Range) -> None:
     for pk, at, told in _asked(GPUS, list(cards), GPU_FIELDS, part):
         card = cards[pk]
         here = found.setdefault((card.instance_id, at), {})
-        power, floor = told.pop("power_watts"), card.floor_watts
+        power, floor = told.pop("power_watts"), card.rest_watts(told.pop("memory_used_bytes"))
         told["power_ratio"] = power / floor if floor and power is not None else None
         for name, value in told.items():
             if value is not None:
@@ -158,18 +158,12 @@ def _add_gpus(found: Peaks, cards: Mapping[int, Card], part: Range) -> None:
 
 
 def _add_hosts(found: Peaks, instance_ids: Sequence[int], part: Range) -> None:
-    for pk, at, told in _asked(HOSTS, instance_ids, HOST_FIELDS, part):
-        here = found.setdefault((pk, at), {})
-        disk = told["disk_read_bytes_per_second"], told["disk_write_bytes_per_second"]
-        network = told["network_rx_bytes_per_second"], told["network_tx_bytes_per_second"]
-        here |= {
-            "cpu_percent": told["cpu_percent"],
-            "disk_bytes_per_second": together(*disk),
-            "network_bytes_per_second": together(*network),
-            "ssh_sessions": told["ssh_sessions"],
-            "busy_kernels": told["jupyter_busy_kernels"],
-        }
-
-
-def together(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
+    for pk, at, told in _asked(HOSTS, instance_ids, HOST_RATES, part, "p95"):
+        found.setdefault((pk, at), {}).update(
+            cpu_percent=told["cpu_percent"],
+            disk_bytes_per_second=both(told["disk_read_bytes_per_second"], told["disk_write_bytes_per_second"]),
+            network_bytes_per_second=both(told["network_rx_bytes_per_second"], told["network_tx_bytes_per_second"]),
+        )
+    for pk, at, told in _asked(HOSTS, instance_ids, HOST_COUNTS, part):
+        counts = {"ssh_sessions": told["ssh_sessions"], "busy_kernels": told["jupyter_busy_kernels"]}
+        found.setdefault((pk, at), {}).update(counts)

@@ -35,6 +35,13 @@ class Judged(StrEnum):
     UNCLEAR = "unclear"
 
 
+def judged(ending: Ending, off: timedelta) -> Judged:
+    """Of a stop after which a machine would have been `off` for so long."""
+    if off > WRONG_WITHIN or ending is Ending.OFF:
+        return Judged.GOES_ON if ending is Ending.NOW else Judged.RIGHT
+    return {Ending.RETURN: Judged.WRONG, Ending.NOW: Judged.GOES_ON}.get(ending, Judged.UNCLEAR)
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """[at, until): off. `run`: the job that it would have hit, where one is known by name."""
@@ -49,9 +56,7 @@ class Stop:
 
     @property
     def judged(self) -> Judged:
-        if self.until - self.at > WRONG_WITHIN or self.ending is Ending.OFF:
-            return Judged.GOES_ON if self.ending is Ending.NOW else Judged.RIGHT
-        return {Ending.RETURN: Judged.WRONG, Ending.NOW: Judged.GOES_ON}.get(self.ending, Judged.UNCLEAR)
+        return judged(self.ending, self.until - self.at)
 
     @property
     def is_wrong(self) -> bool:

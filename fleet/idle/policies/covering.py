@@ -35,30 +35,39 @@ def judged_by(machines: Sequence[Instance]) -> dict[int, JudgedBy]:
     known = _Known.of(machines, policies)
     uses = MachineUse.objects.exclude(mode="").filter(instance__team__in=teams)
     modes = dict(uses.values_list("instance", "mode"))
-    ways: dict[tuple[int | None, str], JudgedBy] = {}
+    ways: dict[tuple[int | None, str, int | None], JudgedBy] = {}
     found = {}
     for machine in machines:
         policy = known.first(machine, policies.get(machine.team_id, ()))
         mode = modes.get(machine.pk, "")
-        key = (policy.pk if policy else None, mode)
+        own = own_minutes(policy, machine.pk) if policy else None
+        key = (policy.pk if policy else None, mode, own)
         if key not in ways:
-            ways[key] = way_of(policy, mode)
+            ways[key] = way_of(policy, mode, own)
         found[machine.pk] = ways[key]
     return found
 
 
-def way_of(policy: IdlePolicy | None, mode: str = "") -> JudgedBy:
-    """`mode`: what people said of the machine itself, which outweighs the policy's."""
+def way_of(policy: IdlePolicy | None, mode: str = "", own: int | None = None) -> JudgedBy:
+    """`mode`: what people said of the machine itself, which outweighs the policy's. `own`: minutes that history recommends for it alone."""
     if policy is None:
         return JudgedBy(mode=Mode(mode or Mode.INTERACTIVE))
-    return JudgedBy(policy, window_of(policy), Mode(mode or policy.mode), limits_of(policy.limits))
+    return JudgedBy(policy, window_of(policy, own), Mode(mode or policy.mode), limits_of(policy.limits))
 
 
-def window_of(policy: IdlePolicy) -> timedelta:
+def own_minutes(policy: IdlePolicy, machine_id: int) -> int | None:
+    """Only where history recommends to stop at all, and a window of its own did better for this machine."""
+    if policy.window_from != IdleWindowFrom.RECOMMENDED or policy.recommended_minutes is None:
+        return None
+    own = policy.recommendation.get("own", {}).get(str(machine_id))
+    return own and int(own["minutes"])
+
+
+def window_of(policy: IdlePolicy, own: int | None = None) -> timedelta:
     """While history recommends nothing, the fixed time: it is judged and shown, and `stops` says no."""
     minutes = policy.window_minutes
     if policy.window_from == IdleWindowFrom.RECOMMENDED:
-        minutes = policy.recommended_minutes or minutes
+        minutes = own or policy.recommended_minutes or minutes
     return max(timedelta(minutes=minutes), SHORTEST)
 
 

@@ -14,11 +14,11 @@ SECONDS = ("working", "held", "free", "starved", "stalled", "unknown", "stopped"
 GPU_REST = {"utilization_percent_max": 0.0, "sm_activity_max": 0.001, "power_watts_max": 70.0}
 GPU_WORK = {"utilization_percent_max": 90.0, "sm_activity_max": 0.6, "power_watts_max": 500.0}
 HOST_REST = {
-    "cpu_percent_max": 3.0,
-    "disk_read_bytes_per_second_max": 0.0,
-    "disk_write_bytes_per_second_max": 20_000.0,
-    "network_rx_bytes_per_second_max": 4_000.0,
-    "network_tx_bytes_per_second_max": 1_000.0,
+    "cpu_percent_p95": 3.0,
+    "disk_read_bytes_per_second_p95": 0.0,
+    "disk_write_bytes_per_second_p95": 20_000.0,
+    "network_rx_bytes_per_second_p95": 4_000.0,
+    "network_tx_bytes_per_second_p95": 1_000.0,
     "ssh_sessions_max": 0.0,
     "jupyter_busy_kernels_max": 0.0,
 }

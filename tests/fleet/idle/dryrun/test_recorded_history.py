@@ -11,7 +11,7 @@ from fleet.idle.dryrun.history import histories_of
 from fleet.idle.policies.covering import JudgedBy
 from fleet.idle.verdict.evidence import Mode
 from fleet.idle.watch.models import GpuFloor
-from fleet.inventory.models import GPU, Hold
+from fleet.inventory.models import GPU, EnvironmentReport, Hold
 from fleet.providers.base import InstanceState
 from fleet.telemetry.partitions import ensure_partitions
 from fleet.telemetry.rollups.models import GpuRollupFiveMinutes, RollupProgress
@@ -59,12 +59,12 @@ def test_silence_ends_it(machine):
 
 
 def test_what_the_host_does_counts(machine):
-    end = record(machine, "....", MONDAY, network_rx_bytes_per_second_max=3e7)
+    end = record(machine, "....", MONDAY, network_rx_bytes_per_second_p95=3e7)
     assert quiet(machine, end=end) == []
 
 
 def test_a_host_that_tells_no_disk_is_not_idle(machine):
-    end = record(machine, "....", MONDAY, disk_read_bytes_per_second_max=None)
+    end = record(machine, "....", MONDAY, disk_read_bytes_per_second_p95=None)
     assert quiet(machine, end=end) == []
 
 
@@ -75,6 +75,21 @@ def test_power_is_held_against_each_gpus_own_rest(machine):
     assert quiet(machine, end=end) == []
     GpuFloor.objects.update(watts=65.0)
     assert quiet(machine, end=end) == [(0, 20, "now")]
+
+
+def test_with_memory_held_a_gpu_rests_at_another_power(machine):
+    end = record(machine, "....", MONDAY)
+    for gpu in machine.gpus.all():
+        GpuFloor.objects.create(gpu=gpu, watts=50.0, held_watts=70.0, reckoned_at=MONDAY)
+    assert quiet(machine, end=end) == []
+    GpuRollupFiveMinutes.objects.update(memory_used_bytes_max=40e9)
+    assert quiet(machine, end=end) == [(0, 20, "now")]
+
+
+def test_another_image_has_to_settle_as_a_start_has(machine):
+    EnvironmentReport.objects.create(instance=machine, reported_at=MONDAY + 2 * BUCKET, digest="new", data={})
+    end = record(machine, "." * 12, MONDAY)
+    assert quiet(machine, end=end) == [(0, 10, "unknown"), (30, 60, "now")]
 
 
 def test_listings_say_when_it_was_off(machine):
@@ -154,8 +169,8 @@ def test_as_many_questions_for_many_machines_as_for_one(machine, make_instance, 
         listed(other, MONDAY - 8 * DAY, provider_started_at=MONDAY - 9 * DAY)
         record(other, "w..", MONDAY)
     # Two of them begin and end the transaction of the cursor.
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(10):
         looked_at(machine)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(10):
         found = looked_at(machine, *others)
     assert [len(history.quiet) for history in found] == [1] * 5
