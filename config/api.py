@@ -28,6 +28,7 @@ from fleet.costs.charges import api as charges
 from fleet.costs.exports.api import CostsExportView
 from fleet.costs.rightsizing import api as right_sizing
 from fleet.idle.dryrun.api import DryRunView
+from fleet.idle.planned import api as planned_acts
 from fleet.idle.policies.api import policies as idle_policies
 from fleet.idle.policies.api import uses as machine_uses
 from fleet.idle.savings import api as idle_savings
@@ -70,7 +71,7 @@ router.register("runbooks", runbooks.RunbookViewSet)
 router.register("holds", records.HoldViewSet)
 router.register("operations", operations.OperationViewSet)
 router.register("launch-blocks", plans.LaunchBlockViewSet)
-router.register("planned-actions", plans.PlannedActionViewSet)
+router.register("planned-actions", planned_acts.PlannedActionViewSet)
 router.register("power-schedules", schedules.PowerScheduleViewSet)
 router.register("balances", balances.BalanceViewSet)
 router.register("idle-stops", idle_stops.IdleStopViewSet)

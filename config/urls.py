@@ -16,6 +16,7 @@ from fleet.costs.rates import urls as costs_rates
 from fleet.costs.reports import urls as cost_reports
 from fleet.costs.rightsizing import urls as right_sizing
 from fleet.idle.dryrun import urls as dry_runs
+from fleet.idle.planned import urls as planned_acts
 from fleet.idle.policies import urls as idle_policies
 from fleet.idle.schedules import urls as schedules
 from fleet.inventory import urls as inventory
@@ -41,6 +42,7 @@ team_urlpatterns = [
     *inventory.team_urlpatterns,
     *pages.team_urlpatterns,
     *right_sizing.team_urlpatterns,
+    *planned_acts.team_urlpatterns,
     *schedules.team_urlpatterns,
     *teams.team_urlpatterns,
     *telemetry.team_urlpatterns,

@@ -24,6 +24,7 @@ class FleetConfig(AppConfig):
         from fleet.costs.rightsizing.register import register as register_right_sizing
         from fleet.costs.spend.register import register as register_spend
         from fleet.idle.leases.register import register as register_leases
+        from fleet.idle.planned.register import register as register_planned
         from fleet.idle.policies.register import register as register_idle_policies
         from fleet.idle.schedules.register import register as register_schedules
         from fleet.idle.shutdown.register import register as register_stops
@@ -49,6 +50,7 @@ class FleetConfig(AppConfig):
         register_bills()
         register_rates()
         register_charges()
+        register_planned()
         register_schedules()
         register_leases()
         register_anomalies()

@@ -167,8 +167,11 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions |= {f"/api/v1/accounts/{{id}}/{action}/" for action in ("pause", "verify")}
     actions |= {f"/api/v1/{rest}/" for rest in ("images/{id}/verdict", "environments/diff")}
     actions |= {f"/api/v1/runbooks/{{id}}/{action}/" for action in ("export", "verdict")}
-    actions |= {f"/api/v1/{rest}/" for rest in ("launch-blocks/{id}/lift", "planned-actions/{id}/cancel")}
     actions |= {f"/api/v1/idle-stops/{{id}}/{action}/" for action in ("snooze", "veto", "stop-now")}
+    actions |= {
+        f"/api/v1/{rest}/"
+        for rest in ("launch-blocks/{id}/lift", "planned-actions/{id}/cancel", "planned-actions/{id}/postpone")
+    }
     actions |= {f"/api/v1/{rest}/" for rest in ("bills/ask", "reconciliations/{id}/accept", "adjustments/{id}/reverse")}
     actions |= {f"/api/v1/balances/{rest}/" for rest in ("runways", "limits")}
     actions |= {f"/api/v1/{rest}/preview/" for rest in ("attribution-rules", "reattributions")}

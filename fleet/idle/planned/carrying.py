@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from fleet.alerts.planned_acts import call_off
+from fleet.idle.planned.preparing import prepared
 from fleet.idle.planned.steps import CARRIER, fail, keep_waiting, take
 from fleet.inventory.machines import holds_in_force
 from fleet.inventory.models import Instance
@@ -69,7 +70,7 @@ def carry_out(*, action_id: int, now: datetime) -> None:
         call_off(actor=CARRIER, actions=[action], why=why, now=now)
     elif is_held(action, now=now):
         keep_waiting(action, "held", now=now)
-    else:
+    elif prepared(action, now=now):
         order(action, now=now)
 
 

@@ -11,6 +11,8 @@ from django.db import transaction
 from fleet.alerts.door import clear_event, raise_event
 from fleet.alerts.findings import URGENT, WARNING
 from fleet.alerts.planned_acts import FAILED, subject_of, untell
+from fleet.idle.hooks.models import HookRun
+from fleet.idle.savings.booking import book_saving
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.plans.models import PlannedAction, PlannedActionState, PlannedActionVerb
 from fleet.teams.audit import Actor, record
@@ -18,6 +20,7 @@ from fleet.teams.audit import Actor, record
 CARRIER = Actor.system("planned acts")
 # A hold may be released, and what is under way may end, before anybody said.
 LOOKS_AGAIN = timedelta(minutes=1)
+HOOK_LOOKS = timedelta(seconds=5)
 FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(hours=1)
 
 
@@ -30,10 +33,10 @@ def change(action: PlannedAction, **values: Any) -> bool:
     return True
 
 
-def keep_waiting(action: PlannedAction, why: str, *, now: datetime) -> None:
-    """It stands, and is put off: recorded when it begins to wait, not at each look."""
-    was = action.waits_for
-    if change(action, waits_for=why, next_at=now + LOOKS_AGAIN) and was != why:
+def keep_waiting(action: PlannedAction, why: str, *, now: datetime, hook_run: HookRun | None = None) -> None:
+    """It stands, and is put off: recorded when it begins to wait, not at each look. What a machine saved before is saved anew after it."""
+    was, wait = action.waits_for, HOOK_LOOKS if hook_run else LOOKS_AGAIN
+    if change(action, waits_for=why, next_at=now + wait, hook_run=hook_run) and was != why:
         note(action, "wait", {"reason": why})
 
 
@@ -55,6 +58,7 @@ def fail(action: PlannedAction, kind: str, detail: str, *, now: datetime) -> Non
         failed_at=action.failed_at or now,
         next_at=now + retry_after(attempts),
         waits_for="",
+        hook_run=None,
     )
     if not failed:
         return
@@ -92,16 +96,27 @@ def take(action: PlannedAction, operation: Operation) -> bool:
 
 def take_back(action: PlannedAction, why: str, *, now: datetime) -> None:
     """Its operation was never sent, because of a word that came in between: it waits as it would have before."""
-    if change(action, state=PlannedActionState.PLANNED, waits_for=why, next_at=now + LOOKS_AGAIN):
+    if change(action, state=PlannedActionState.PLANNED, waits_for=why, next_at=now + LOOKS_AGAIN, hook_run=None):
         note(action, "wait", {"reason": why})
 
 
 @transaction.atomic
 def finish(action: PlannedAction, *, proved_at: datetime, now: datetime) -> None:
+    operation = action.operation
+    assert operation is not None
     if change(action, state=PlannedActionState.DONE, ended_at=proved_at, error_kind="", error_detail=""):
         note(action, "done", {})
         untell(action, now=now)
         clear_event(team=action.team, cause=FAILED, subject=subject_of(action), now=now)
+        if action.verb != PlannedActionVerb.START:
+            book_saving(
+                instance=action.instance,
+                action=action,
+                since=proved_at,
+                now=now,
+                price_per_hour=operation.price_per_hour,
+                currency=operation.currency,
+            )
 
 
 def note(planned: PlannedAction, verb: str, new: dict[str, Any]) -> None:

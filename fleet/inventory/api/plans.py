@@ -14,7 +14,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.inventory.plans.actions import cancel_action, ended_words
+from fleet.inventory.plans.actions import ended_words
 from fleet.inventory.plans.blocks import lift_block
 from fleet.inventory.plans.gate import covers_words
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction, PlannedActionState
@@ -48,6 +48,10 @@ ACTION_EXAMPLE = {
     "reason": "the budget Vision of $5,000.00 for November 2026 is spent",
     "state": "planned",
     "notified_at": "2026-11-24T10:05:12Z",
+    "waits_for": "",
+    "attempts": 0,
+    "error_kind": "",
+    "error_detail": "",
     "created_at": "2026-11-24T10:05:00Z",
     "ended_at": None,
     "ended_reason": "",
@@ -89,6 +93,7 @@ class PlannedActionSerializer(serializers.ModelSerializer[PlannedAction]):
     notified_at = serializers.DateTimeField(
         allow_null=True, help_text="When a message about it reached its owner; without one nothing is carried out."
     )
+    waits_for = serializers.CharField(help_text="What keeps it back though it is due: held, operation_open, hook.")
     ended_reason = serializers.SerializerMethodField(help_text="Why it was called off; empty while it stands.")
 
     reason = serializers.SerializerMethodField(help_text="In the language asked for.")
@@ -147,27 +152,6 @@ class LaunchBlockViewSet(WritableRows[LaunchBlock]):
         block, asked = self.get_object(), self.body(request)
         if not lift_block(actor=self.actor(request), block=block, reason=asked["reason"], now=timezone.now()):
             raise ended(_("It was lifted already."))
-        return self.answer(self.get_object())
-
-
-class PlannedActionViewSet(WritableRows[PlannedAction]):
-    """What is to be done with machines, and when. Stops are told to owners first; a hold puts them off."""
-
-    http_method_names = ["get", "post", "head"]
-    write_role = Role.ADMIN
-    queryset = PlannedAction.objects.select_related("team", "instance")
-    serializer_class = PlannedActionSerializer
-    filterset_class = PlannedActionFilter
-    orderings = ("due_at", "id")
-    bodies = {"cancel": Reasoned}
-    answers = {"cancel": (status.HTTP_200_OK, PlannedActionSerializer)}
-
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, pk: str) -> Response:
-        """Calls it off, with a reason that is kept. Its budget does not plan it again in that period."""
-        planned, asked = self.get_object(), self.body(request)
-        if not cancel_action(actor=self.actor(request), action=planned, reason=asked["reason"], now=timezone.now()):
-            raise ended(_("It has ended already."))
         return self.answer(self.get_object())
 
 

@@ -84,6 +84,7 @@ FAILURES: Mapping[str, Text] = {
     "monitor_only": gettext_lazy("its account is for looking only"),
     "paused": gettext_lazy("reading its account is paused"),
     "held": gettext_lazy("a hold keeps the machine"),
+    "hook_failed": gettext_lazy("the machine's own preparation failed, and nobody knows what was saved"),
     "loses_data": gettext_lazy("it destroys data, and nobody has agreed to that"),
     "launch_blocked": gettext_lazy("a budget lets nothing be launched or started"),
     "unmanaged": gettext_lazy("the machine is registered no more"),

@@ -106,7 +106,7 @@ def postpone_action(*, actor: Actor, action: PlannedAction, until: datetime, now
         return False
     standing.update(
         state=PlannedActionState.PLANNED, due_at=until, next_at=None, waits_for="", failed_at=None,
-        error_kind="", error_detail="",
+        error_kind="", error_detail="", hook_run=None,
     )  # fmt: skip
     old = {"act": action.verb, "instance": action.instance.name, "until": found.due_at.isoformat()}
     new = {"until": until.isoformat()}

@@ -89,6 +89,7 @@ class PlannedAction(models.Model):
     error_kind = models.CharField(max_length=40, blank=True)
     error_detail = models.CharField(max_length=500, blank=True)
     failed_at = models.DateTimeField(null=True, help_text="The first time; NULL: it has not failed.")
+    hook_run = models.ForeignKey("fleet.HookRun", on_delete=models.SET_NULL, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
     # Why it was called off: what a person said, or a key of actions.ENDED_WORDS.
     ended_reason = models.CharField(max_length=300, blank=True)

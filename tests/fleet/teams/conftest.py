@@ -123,6 +123,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/right-sizing": suggestion.pk,
         "costs/blocks": block.pk,
         "costs/planned": plan.pk,
+        "idle/planned": plan.pk,
         "idle/schedules": PowerSchedule.objects.create(team=acme, name="Nights", days=[0], stop_at="20:00").pk,
         "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
         "costs/rules/users": UnixUser.objects.create(team=acme, name="ada", owner=bob).pk,

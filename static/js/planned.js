@@ -1,0 +1,4 @@
+/* Idle, Planned: countdowns tick. */
+import { startCountdowns } from "./countdown.js";
+
+startCountdowns();
