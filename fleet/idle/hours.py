@@ -15,11 +15,11 @@ LONGEST_CHAIN_DAYS = 370
 
 
 class UnknownCalendar(ValueError):
-    """Nobody keeps the holidays of this place. `regions`: what is known of the country, where only the region is not."""
+    """Nobody keeps the holidays of this place. `is_country_known`: only the region is not; it has `regions`."""
 
-    def __init__(self, code: str, regions: tuple[str, ...] = ()) -> None:
+    def __init__(self, code: str, regions: tuple[str, ...] = (), *, is_country_known: bool = False) -> None:
         super().__init__(f"no holidays are known of {code!r}")
-        self.code, self.regions = code, regions
+        self.code, self.regions, self.is_country_known = code, regions, is_country_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def normal_code(code: str) -> tuple[str, str]:
         raise UnknownCalendar(code)
     spelt = next((name for name in known if name.casefold() == region.casefold()), "")
     if region and not spelt:
-        raise UnknownCalendar(code, known)
+        raise UnknownCalendar(code, known, is_country_known=True)
     return country, spelt
 
 

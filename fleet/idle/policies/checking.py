@@ -136,15 +136,20 @@ def _calendar(said: PolicySaid) -> Mistakes:
     try:
         normal_holidays(said.holidays)
     except UnknownCalendar as unknown:
-        if unknown.regions:
-            yield "holidays", _("This country has no such region. It has: %(regions)s.") % {"regions": ", ".join(unknown.regions)}  # fmt: skip
-        else:
-            yield "holidays", _("Nobody keeps the holidays of “%(code)s”. Write the two letters of a country, as in CN, or with a region, as in DE-BY.") % {"code": said.holidays}  # fmt: skip
+        yield "holidays", _unknown(unknown)
         return
     if said.holidays and not said.office_days:
         yield "holidays", _("Holidays only count for office hours: choose their days and hours, or leave it empty.")
     if len(said.holidays) > LONGEST_CODE:
         yield "holidays", _("The name of this region is too long to be kept: name the country alone.")
+
+
+def _unknown(place: UnknownCalendar) -> str:
+    if not place.is_country_known:
+        return _("Nobody keeps the holidays of “%(code)s”. Write the two letters of a country, as in CN, or with a region, as in DE-BY.") % {"code": place.code}  # fmt: skip
+    if not place.regions:
+        return _("No region of this country has holidays of its own: leave it empty.")
+    return _("This country has no such region. It has: %(regions)s.") % {"regions": ", ".join(place.regions)}
 
 
 def normal_holidays(code: str) -> str:

@@ -12,7 +12,6 @@ from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from fleet.idle.hours import UnknownCalendar, normal_code
 from fleet.idle.policies.models import IdleAction, IdlePolicy, IdleWindowFrom, MachineUse, UseMode
 from fleet.idle.policies.places import countries
 from fleet.idle.policies.said import PolicySaid
@@ -174,15 +173,8 @@ class PolicyForm(forms.Form):
         field.queryset = (rows.filter(**{ended: None}) | rows.filter(pk=kept)).order_by("name")
 
     def clean(self) -> dict[str, Any] | None:
-        """A region is named beside its country, so that a mistake in it is told there."""
-        country, region = self.cleaned_data.get("holidays", ""), self.cleaned_data.get("holidays_region", "")
-        if region and not country:
+        if self.cleaned_data.get("holidays_region") and not self.cleaned_data.get("holidays"):
             self.add_error("holidays", gettext("Choose the country of this region."))
-        elif region:
-            try:
-                normal_code(f"{country}-{region}")
-            except UnknownCalendar as unknown:
-                self.add_error("holidays_region", _no_region(unknown.regions))
         return super().clean()
 
     def said(self) -> PolicySaid:
@@ -202,9 +194,11 @@ class PolicyForm(forms.Form):
         if not hasattr(refusal, "error_dict"):
             self.add_error(None, refusal)
             return
+        # The country is chosen out of those that are known.
+        own = {"holidays": "holidays_region"} if self.cleaned_data["holidays_region"] else {}
         for name, texts in refusal.message_dict.items():
             for text in texts:
-                self.add_error(name if name in self.fields else None, text)
+                self.add_error(own.get(name, name) if name in self.fields else None, text)
 
     @property
     def thresholds(self) -> list[forms.BoundField]:
@@ -247,12 +241,6 @@ class UseForm(forms.Form):
 
 def _there(team: Team, kept: Any) -> Any:
     return Q(pk__in=rented(team).values("pk")) | Q(pk__in=kept)
-
-
-def _no_region(regions: tuple[str, ...]) -> str:
-    if not regions:
-        return gettext("No region of this country has holidays of its own: leave it empty.")
-    return gettext("This country has no such region. It has: %(regions)s.") % {"regions": ", ".join(regions)}
 
 
 CHOICES: dict[str, Any] = {

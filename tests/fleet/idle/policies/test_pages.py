@@ -200,6 +200,12 @@ class TestForm:
         assert "Nothing was saved" in page
         assert not IdlePolicy.objects.exists()
 
+    def test_all_mistakes_are_told_at_once(self, send):
+        page = text(send(warn_minutes="45", label_value="dev", holidays="CN", holidays_region="BJ", office_days=["0"]))
+        for field in ("warn_minutes", "label_name", "holidays_region", "office_from"):
+            assert f'id="id_{field}_error"' in page
+        assert "No region of this country has holidays of its own" in page
+
     def test_one_that_was_removed_meanwhile_is_not_there(self, send, policy, as_user, alice):
         one = policy()
         as_user(alice).post(f"{LIST}{one.pk}/remove/")

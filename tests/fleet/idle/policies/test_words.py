@@ -54,7 +54,7 @@ def test_the_sentence(fields, text):
 def test_in_chinese():
     with translation.override("zh-hans"):
         assert said(project=VISION, action="stop", holidays="CN", **OFFICE) == (
-            "Vision 的机器空闲 1 小时后，会在发出警告 30 分后停止，但中国工作日 09:00–18:00 除外。"
+            "Vision 的机器闲置 1 小时后，会在发出警告 30 分后停止，但中国工作日 09:00–18:00 除外。"
         )
 
 
