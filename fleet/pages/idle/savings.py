@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from fleet.costs.month import Month
 from fleet.formats import duration_text, money_text
+from fleet.idle.savings.booking import amount_of
+from fleet.idle.savings.reading import savings_of
 from fleet.idle.shutdown.models import IdleSaving, IdleStop, IdleStopStage
 from fleet.panels import Context
 from fleet.teams.access import TeamRequest
@@ -19,15 +20,6 @@ from fleet.teams.models import Team
 
 LINES_SHOWN = 12
 HOUR_SECONDS = 3600
-
-
-def amount_within(saving: IdleSaving, start: datetime, end: datetime) -> Decimal:
-    """The part of what it saved that falls into [start, end): the hours there at its own rate."""
-    whole = (saving.counted_until - saving.since).total_seconds()
-    part = (min(saving.counted_until, end) - max(saving.since, start)).total_seconds()
-    if whole <= 0 or part <= 0:
-        return Decimal(0)
-    return saving.amount * Decimal(round(part)) / Decimal(round(whole))
 
 
 @dataclass(frozen=True)
@@ -41,6 +33,11 @@ class Line:
     @property
     def grows(self) -> bool:
         return self.saving.until is None
+
+    @property
+    def is_capped(self) -> bool:
+        """It has grown for as long as a saving may; the machine may be off still."""
+        return self.saving.until is not None and self.saving.until >= self.saving.most_until
 
     @property
     def by(self) -> str:
@@ -91,22 +88,20 @@ class Saved:
         return max(0, len(self.lines) - LINES_SHOWN)
 
 
-def savings_within(team: Team, start: datetime, end: datetime) -> QuerySet[IdleSaving]:
-    rows = IdleSaving.objects.filter(team=team, since__lt=end, counted_until__gt=start)
-    return rows.select_related("instance__project", "instance__owner", "stop", "planned_action")
-
-
 def saved_in(team: Team, month: Month) -> Saved:
     """The dearest first."""
     start, end = month.begins_at, month.ends_at
-    lines = [
-        Line(row, amount_within(row, start, end), (min(row.counted_until, end) - max(row.since, start)).total_seconds())
-        for row in savings_within(team, start, end)
-    ]
+    rows = savings_of(team, start, end).select_related("instance__project", "stop", "planned_action")
+    lines = [line_of(row, start, end) for row in rows if row.counted_until > start]
     lines.sort(key=lambda line: (-line.amount, line.saving.instance.name))
     ended = IdleStop.objects.filter(team=team, began_at__gte=start, began_at__lt=end)
     stages = list(ended.values_list("stage", flat=True))
     return Saved(month, lines, stages.count(IdleStopStage.FAILED), stages.count(IdleStopStage.CANCELLED))
+
+
+def line_of(saving: IdleSaving, start: datetime, end: datetime) -> Line:
+    since, until = max(saving.since, start), min(saving.counted_until, end)
+    return Line(saving, amount_of(saving, since, until), (until - since).total_seconds())
 
 
 def month_saved(team: Team, *, now: datetime) -> Saved:

@@ -55,12 +55,16 @@ def saving_of():
 
     def write(instance, *, hours=3, price="8.00", grows=False, **fields):
         now = timezone.now()
-        fields = {"since": now - timedelta(hours=hours), "counted_until": now, **fields}
+        fields = {
+            "since": now - timedelta(hours=hours),
+            "counted_until": now,
+            "until": None if grows else now,
+            "most_until": now + timedelta(days=7),
+            **fields,
+        }
         return IdleSaving.objects.create(
             team=instance.team,
             instance=instance,
-            until=None if grows else now,
-            most_until=now + timedelta(days=7),
             gpu_count=instance.gpu_count,
             price_per_hour=None if price is None else Decimal(price),
             currency="USD",

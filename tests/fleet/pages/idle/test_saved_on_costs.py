@@ -45,10 +45,19 @@ def test_each_stop_stands_there_the_dearest_first(alice, as_user, make_machine, 
 def test_a_saving_over_the_turn_of_the_month_is_split(alice, as_user, make_machine, saving_of):
     start = datetime(2026, 10, 31, 20, tzinfo=UTC)
     end = start + timedelta(hours=10)
-    saving_of(make_machine(readings=[HELD]), hours=10, price="2.00", since=start, counted_until=end)
+    saving_of(make_machine(readings=[HELD]), hours=10, price="2.00", since=start, counted_until=end, until=end)
     assert "$12.00 saved by stopping in November" in section(as_user(alice))
     assert "$8.00 saved by stopping in October" in section(as_user(alice), "/t/acme/costs/?month=2026-10")
     assert "Nothing was saved by stopping in September" in section(as_user(alice), "/t/acme/costs/?month=2026-09")
+
+
+def test_a_saving_ends_after_a_week(alice, as_user, make_machine, saving_of):
+    end = NOW - timedelta(days=1)
+    since = end - timedelta(days=7)
+    saving_of(make_machine(readings=[HELD]), hours=168, since=since, counted_until=end, until=end, most_until=end)
+    said = section(as_user(alice))
+    assert said.startswith("$1,344.00 saved")
+    assert "counted for a week, which is as far as it goes" in said
 
 
 def test_of_an_unknown_price_the_saving_is_not_known(alice, as_user, make_machine, saving_of):
