@@ -43,7 +43,7 @@ class NewPlan(Body[dict[str, Any]]):
 
 
 @extend_schema_serializer(examples=[OpenApiExample("later", {"until": "2026-12-24T22:00:00Z"})])
-class Later(Body[dict[str, Any]]):
+class PostponedPlan(Body[dict[str, Any]]):
     until = serializers.DateTimeField(help_text="At most seven days after it is due.")
 
 
@@ -56,7 +56,7 @@ class PlannedActionViewSet(WritableRows[PlannedAction]):
     serializer_class = PlannedActionSerializer
     filterset_class = plans.PlannedActionFilter
     orderings = ("due_at", "id")
-    bodies = {"create": NewPlan, "cancel": Reasoned, "postpone": Later}
+    bodies = {"create": NewPlan, "cancel": Reasoned, "postpone": PostponedPlan}
     answers = {"create": (status.HTTP_201_CREATED, PlannedActionSerializer), "cancel": WHOLE, "postpone": WHOLE}
 
     def create(self, request: Request) -> Response:
