@@ -76,7 +76,7 @@ function drawLanes(element, figure) {
     barmode: "overlay",
     margin: { l: 8, r: 16, t: 8, b: 8 },
     xaxis: { type: "date", range, tickformat: until - since > 48 * (HOUR / 1000) ? "%-d %b" : "%H:%M", showgrid: true, nticks: 6 },
-    yaxis: { type: "category", categoryorder: "array", categoryarray: rows.toReversed(), range: [-0.6, rows.length - 0.4], showgrid: false, rangemode: "normal", nticks: rows.length, tickfont: { size: 12, color: ink("--ink") } },
+    yaxis: { type: "category", categoryorder: "array", categoryarray: rows.toReversed(), range: [-0.6, rows.length - 0.4], showgrid: false, rangemode: "normal", tickmode: "array", tickvals: rows, ticktext: rows, tickfont: { size: 12, color: ink("--ink") } },
   });
   window.Plotly.react(element, [bars, marks], layout, CONFIG);
 }
