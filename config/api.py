@@ -48,6 +48,7 @@ from fleet.inventory.api import (
 )
 from fleet.pages.cleanup_api import CleanupView
 from fleet.pages.plan_api import PlanView
+from fleet.quality.acceptance import api as acceptance
 from fleet.quality.health import api as health
 from fleet.quality.neighbours import api as neighbours
 from fleet.teams import api as teams
@@ -87,6 +88,7 @@ router.register("machine-uses", machine_uses.MachineUseViewSet, basename="machin
 router.register("right-sizing", right_sizing.RightSizingViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)
+router.register("acceptance-reports", acceptance.AcceptanceReportViewSet)
 router.register("provider-scores", offer_lists.ProviderScoreViewSet)
 router.register("latest", latest.LatestViewSet, basename="latest")
 router.register("serving", serving.ServingViewSet)

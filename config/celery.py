@@ -36,6 +36,7 @@ app.autodiscover_tasks(
         "fleet.costs.reports",
         "fleet.costs.spend",
         "fleet.quality.health",
+        "fleet.quality.acceptance",
         "fleet.quality.neighbours",
         "fleet.idle.dryrun",
         "fleet.idle.planned",
@@ -152,6 +153,7 @@ app.conf.beat_schedule = {
     "costs.count": {"task": "costs.count", "schedule": 300.0, "options": {"expires": 300}},
     "costs.build_ledger": {"task": "costs.build_ledger", "schedule": 60.0, "options": {"expires": 60}},
     # After the hour is rolled up.
+    "quality.accept": {"task": "quality.accept", "schedule": 60.0, "options": {"expires": 60}},
     "quality.judge_neighbours": {
         "task": "quality.judge_neighbours",
         "schedule": crontab(minute="9"),

@@ -59,6 +59,8 @@ CHANNELS_AT_ONCE = max(1, OUTSIDE_CONCURRENCY - OPERATIONS_AT_ONCE - POLLS_AT_ON
 SOURCES_AT_ONCE = env_int("SOURCES_AT_ONCE", max(1, WORKER_CONCURRENCY - 1), low=1)
 LISTINGS_UNTIL_GONE = env_int("LISTINGS_UNTIL_GONE", 3, low=1, high=50)
 # How long readings are kept: as they came (two days at least, because that late ones are accepted), in 5 minutes, in 1 hour (13 months).
+# Whether agents of fresh machines are asked to test them, once.
+ACCEPT_FRESH_MACHINES = env_bool("ACCEPT_FRESH_MACHINES", True)
 RAW_RETENTION_DAYS = env_int("RAW_RETENTION_DAYS", 2, low=2, high=366)
 # 0: samples are not packed when their day is dropped.
 RAW_HISTORY_DAYS = env_int("RAW_HISTORY_DAYS", 0, low=0, high=3_660)

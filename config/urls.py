@@ -21,11 +21,13 @@ from fleet.idle.policies import urls as idle_policies
 from fleet.idle.schedules import urls as schedules
 from fleet.inventory import urls as inventory
 from fleet.pages import urls as pages
+from fleet.quality.acceptance import urls as acceptance
 from fleet.teams import urls as teams
 from fleet.telemetry import urls as telemetry
 from jobs import urls as jobs
 
 team_urlpatterns = [
+    *acceptance.team_urlpatterns,
     *alerts.team_urlpatterns,
     *bills.team_urlpatterns,
     *attribution.team_urlpatterns,

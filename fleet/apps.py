@@ -30,6 +30,7 @@ class FleetConfig(AppConfig):
         from fleet.idle.shutdown.register import register as register_stops
         from fleet.inventory.register import register_panels as register_inventory
         from fleet.pages.register import register_panels as register_pages
+        from fleet.quality.acceptance.register import register as register_acceptance
         from fleet.quality.health.register import register as register_health
         from fleet.quality.neighbours.register import register as register_neighbours
         from fleet.teams.register import register_panels as register_teams
@@ -56,6 +57,7 @@ class FleetConfig(AppConfig):
         register_anomalies()
         register_exports()
         register_neighbours()
+        register_acceptance()
         register_health()
         register_stops()
         register_idle_policies()

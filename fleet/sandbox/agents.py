@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from fleet.sandbox.acceptance import NAME, Testing
 from fleet.sandbox.cast import member_of
 from fleet.sandbox.client import Backoff, IngestClient, RefusedError, TokenRefusedError, TooLargeError, TryLaterError
 from fleet.sandbox.desk import Desk, write_private
@@ -146,6 +147,7 @@ class Agent:
         self.sequence = 0
         self.introduced_boot = ""
         self.heartbeat_at = 0.0
+        self.testing = Testing(crew.client)
 
     async def run(self) -> None:
         while True:
@@ -172,6 +174,7 @@ class Agent:
         now = self.crew.desk.clock()
         if not self._is_silent(machine, now):
             await self._beat(machine, now)
+            await self.testing.finish(machine, self.memory.token, now=now)
         if not self.paused and await self._report(machine, now):
             return 0.0
         if self.paused or not self.memory.ahead_until:
@@ -348,9 +351,12 @@ class Agent:
             "dropped_batches": 0,
             "cpu_percent": 0.3,
             "memory_bytes": 31 << 20,
+            "actions": [] if self.paused else [NAME],
         }
-        self._obey(await self.crew.client.heartbeat(self.memory.token, body))
+        answer = await self.crew.client.heartbeat(self.memory.token, body)
+        self._obey(answer)
         self.heartbeat_at = now
+        await self.testing.take(answer.get("actions"), machine, self.memory.token, now=now)
 
     def _obey(self, answer: JSON) -> None:
         config = answer.get("config") or {}

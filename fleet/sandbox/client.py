@@ -66,6 +66,9 @@ class IngestClient:
     async def heartbeat(self, token: str, body: JSON) -> JSON:
         return await self._post("heartbeat", token, body)
 
+    async def actions(self, token: str, body: JSON) -> JSON:
+        return await self._post("actions", token, body)
+
     async def _post(self, name: str, token: str, body: JSON) -> JSON:
         content = json.dumps(body, separators=(",", ":")).encode()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}

@@ -31,11 +31,12 @@ from fleet.inventory.operations.models import Operation, OperationEvent
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
 from fleet.providers.base import Market, Tenancy
-from fleet.quality.models import HealthDay, NeighbourEvidence
+from fleet.quality.models import AcceptanceReport, HealthDay, NeighbourEvidence
 from fleet.states import GpuState
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Scope
 from fleet.teams.secrets import new_token
+from fleet.telemetry.actions.models import AgentAction
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
 from fleet.telemetry.partitions import ensure_partitions
 from fleet.telemetry.rollups.columns import HOUR, ROLLUPS
@@ -169,6 +170,17 @@ def fleet(acme, alice, bob, project, account, make_instance):
         team=acme, instance=bare, stop=stop, since=NOW, counted_until=NOW + timedelta(hours=1), most_until=NOW + timedelta(days=7),
         price_per_hour="32.2726", currency="USD", amount="32.2726", gpu_count=8,
     )  # fmt: skip
+    AcceptanceReport.objects.create(
+        instance=instance,
+        action=AgentAction.objects.create(instance=instance, name="accept", state="done", expires_at=NOW),
+        at=NOW,
+        verdict="short",
+        checks=[
+            {"name": "pcie_width", "promised": 16, "measured": 8, "unit": "lanes", "result": "short", "source": "card"}
+        ],
+        promised={"gpu_model": "H100 SXM", "gpu_count": 2},
+        measured={"gpu": {"driver": "570.86.15", "count": 2, "gpus": [{"uuid": "GPU-x", "name": "NVIDIA H100"}]}},
+    )
     LaunchBlock.objects.create(team=acme, account=cloud, project=project, owner=bob, source="budget:7", reason="spent")
     PlannedAction.objects.create(
         team=acme, instance=instance, verb="stop", due_at=NOW, source="budget:7", reason="spent", notified_at=NOW

@@ -28,9 +28,10 @@ from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
 from fleet.inventory.operations.models import Operation
 from fleet.inventory.plans.models import LaunchBlock, PlannedAction
 from fleet.inventory.provider_word.models import ProviderNotice, ProviderUsage
-from fleet.quality.models import HealthDay, NeighbourEvidence
+from fleet.quality.models import AcceptanceReport, HealthDay, NeighbourEvidence
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Membership, Project, Role, Team
+from fleet.telemetry.actions.models import AgentAction
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
 from fleet.telemetry.serving.models import ServingLatest
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
@@ -89,6 +90,8 @@ def more(fleet, acme, alice, make_instance):
             RightSizing.objects.create(
                 team=other, instance=machine, looked_at=NOW, why="stale", told={"hours": 60}, currency="USD"
             )
+            asked = AgentAction.objects.create(instance=machine, name="accept", expires_at=NOW)
+            AcceptanceReport.objects.create(instance=machine, action=asked, verdict="pass")
             whose = {"account": cloud, "project": project, "owner": alice}
             LaunchBlock.objects.create(team=other, source="budget:1", reason="spent", **whose)
             later = NOW + timedelta(days=1)
