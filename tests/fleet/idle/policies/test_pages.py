@@ -49,6 +49,7 @@ class TestList:
         make_instance(name="two")
         page = text(as_user(vera).get(LIST))
         assert "1 policy stops machines by itself" in page
+        assert page.count("/dry-run/") == 2
         assert "Machines of Vision idle for 1 h are stopped 30 min after a warning." in page
         assert page.index("Machines of Vision") < page.index("Machines idle for 1 h are told of")
         assert page.count("1 machine now") == 2
