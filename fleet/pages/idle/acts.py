@@ -1,4 +1,4 @@
-"""What a person says of a stop or a planned act on a page: later, not at all, or now. GET changes nothing; each POST acts once."""
+"""What a person says of a stop on a page: later, not at all, or now. GET changes nothing; each POST acts once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from fleet.alerts.planned_acts import call_off
 from fleet.alerts.snoozes import snooze_end
 from fleet.idle.shutdown.models import IdleStop
 from fleet.idle.shutdown.people import LONGEST_SNOOZE, snooze_stop, stop_now, veto_stop
-from fleet.inventory.plans.actions import postpone_action
-from fleet.inventory.plans.models import PlannedAction
 from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
 from fleet.teams.fields import one_line
@@ -81,26 +77,6 @@ def idle_stop_now(request: TeamRequest, pk: int) -> HttpResponse:
     return back(request, stop)
 
 
-@require_POST
-@requires(Role.OPERATOR)
-def idle_plan_postpone(request: TeamRequest, pk: int) -> HttpResponse:
-    """`for`: one of CHOICES, from when it is due, or from now where that is past."""
-    action, now = plan_of(request, pk), timezone.now()
-    if until := end_of_choice(request, max(now, action.due_at)):
-        done = _("Put off until %(at)s.") % {"at": date_format(timezone.localtime(until), "Y-m-d H:i")}
-        said(request, lambda: postpone_action(actor=Actor.of_page(request), action=action, until=until, now=now), done)
-    return back(request, action)
-
-
-@require_POST
-@requires(Role.ADMIN)
-def idle_plan_cancel(request: TeamRequest, pk: int) -> HttpResponse:
-    action, actor, now = plan_of(request, pk), Actor.of_page(request), timezone.now()
-    if reason := reason_of(request):
-        said(request, lambda: call_off(actor=actor, actions=[action], why=reason, now=now) > 0, _("Called off."))
-    return back(request, action)
-
-
 def said(request: TeamRequest, act: Callable[[], bool], done: str) -> None:
     """Does it once, and says what became of it."""
     try:
@@ -118,12 +94,8 @@ def stop_of(request: TeamRequest, pk: int) -> IdleStop:
     return get_object_or_404(IdleStop.objects.select_related("instance", "team"), pk=pk, team=request.team)
 
 
-def plan_of(request: TeamRequest, pk: int) -> PlannedAction:
-    return get_object_or_404(PlannedAction.objects.select_related("instance", "team"), pk=pk, team=request.team)
-
-
-def back(request: TeamRequest, about: IdleStop | PlannedAction) -> HttpResponse:
+def back(request: TeamRequest, stop: IdleStop) -> HttpResponse:
     """To the page that it was asked on."""
     if request.POST.get("back") == "machine":
-        return redirect("instance", request.team.slug, about.instance_id)
+        return redirect("instance", request.team.slug, stop.instance_id)
     return redirect("idle", request.team.slug)

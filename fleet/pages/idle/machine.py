@@ -30,6 +30,6 @@ def machine_idle(request: TeamRequest, instance: Instance) -> Context | None:
         "reasons": reasons_of(verdict, REASONS_SHOWN),
         "window_seconds": 60 * verdict.window_minutes if verdict else None,
         "one": UnderWay(stop, now) if stop else None,
-        "acts": planned_acts(request.team, now=now, instance=instance),
+        "acts": planned_acts(request.membership, now=now, instance=instance),
         "may_act": request.membership.can(Role.OPERATOR),
     }

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from django.db.models import F, Q
 
+from fleet.idle.planned.people import role_for
 from fleet.idle.planned.words import waits_words
 from fleet.idle.shutdown.course import STOPPABLE
 from fleet.idle.shutdown.models import OPEN, IdleStop, IdleStopStage
@@ -19,7 +20,7 @@ from fleet.inventory.operations.words import Consequences, consequences
 from fleet.inventory.plans.models import STANDING, PlannedAction, PlannedActionState
 from fleet.inventory.plans.reasons import reason_text as planned_reason
 from fleet.providers.errors import Invalid
-from fleet.teams.models import Team
+from fleet.teams.models import Membership, Team
 
 # A course that only watches has told nobody yet.
 UNDER_WAY = OPEN & ~Q(stage=IdleStopStage.WATCHING)
@@ -128,8 +129,11 @@ def called_off(team: Team, *, now: datetime) -> list[Resting]:
 
 @dataclass(frozen=True)
 class Planned:
+    """`may_change`: whether the reader has a word on it, and a word still counts."""
+
     action: PlannedAction
     at: datetime
+    may_change: bool
 
     @property
     def reason(self) -> str:
@@ -153,12 +157,12 @@ class Planned:
             return None
 
 
-def planned_acts(team: Team, *, now: datetime, instance: Instance | None = None) -> list[Planned]:
+def planned_acts(reader: Membership, *, now: datetime, instance: Instance | None = None) -> list[Planned]:
     """Of the team, or of one machine; the next first."""
-    rows = PlannedAction.objects.filter(team=team, state__in=AHEAD)
+    rows = PlannedAction.objects.filter(team=reader.team_id, state__in=AHEAD)
     rows = rows.filter(instance=instance) if instance else rows
     rows = rows.select_related("instance__account", "instance__owner").order_by("due_at", "pk")
-    return [Planned(action, now) for action in rows]
+    return [Planned(action, now, action.is_standing and reader.can(role_for(action))) for action in rows]
 
 
 def back_an_hour(stops: Sequence[UnderWay], plans: Iterable[Planned]) -> dict[str, Decimal]:

@@ -44,7 +44,7 @@ def moving(request: TeamRequest) -> Context:
     fleet, team = fleet_of(request), request.team
     now, may_act = fleet.at, request.membership.can(Role.OPERATOR)
     wasters = wasters_of(fleet)
-    stops, plans = under_way(team, now=now), planned_acts(team, now=now)
+    stops, plans = under_way(team, now=now), planned_acts(request.membership, now=now)
     page = Paginator(wasters, PAGE_SIZE).get_page(request.GET.get("page"))
     by_machine = {one.stop.instance_id: one for one in stops}
     return {

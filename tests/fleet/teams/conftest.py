@@ -149,7 +149,6 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "exporters": exporter.pk,
         "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
         "instances": instance.pk,
-        "idle/plans": plan.pk,
         "idle/stops": IdleStop.objects.create(
             team=acme, instance=instance, policy_name="Nights", verb="stop", stage="grace", since=timezone.now()
         ).pk,

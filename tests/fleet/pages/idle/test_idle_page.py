@@ -189,6 +189,20 @@ def test_what_is_planned_and_what_is_left_alone_is_listed(bob, as_user, make_mac
     assert "Called off lately" in said
 
 
+def test_only_who_has_a_word_on_a_plan_is_offered_one(alice, bob, vera, as_user, make_machine, plan_of):
+    by_hand = plan_of(make_machine(name="hand", readings=[HELD]), source="person:1")
+    of_budget = plan_of(make_machine(name="budget", readings=[HELD]), source="budget:1")
+    offered = {
+        user.username: [
+            plan.source
+            for plan in (by_hand, of_budget)
+            if f"/t/acme/idle/planned/{plan.pk}/cancel/" in page(as_user(user)).content.decode()
+        ]
+        for user in (alice, bob, vera)
+    }
+    assert offered == {"alice": ["person:1", "budget:1"], "bob": ["person:1"], "vera": []}
+
+
 def test_savings_of_the_month_stand_there_with_what_they_are_compared_with(
     bob, as_user, make_machine, saving_of, stop_of
 ):

@@ -43,7 +43,7 @@ def test_a_stop_under_way_can_be_answered_there(bob, vera, as_user, make_machine
     plan_of(machine)
     found = panel(as_user(bob), machine)
     assert "data-left=" in found
-    assert found.count('name="back" value="machine"') == 4
+    assert found.count('name="back" value="machine"') == 3
     assert f"/t/acme/idle/stops/{stop.pk}/veto/" in found
     assert "Planned: stop" in found
     assert "<form" not in panel(as_user(vera), machine)
