@@ -22,6 +22,8 @@ class FakeSshServer:
     users: list[str] = field(default_factory=list)
     forwarded: list[tuple[str, int]] = field(default_factory=list)
     executed: list[str] = field(default_factory=list)
+    # command -> exit status and what it prints; any other hangs.
+    answers: dict[str, tuple[int, str]] = field(default_factory=dict)
     open: list[asyncssh.SSHServerConnection] = field(default_factory=list)
 
 
@@ -47,6 +49,15 @@ class _Server(asyncssh.SSHServer):
         return self.fake.forwards
 
 
+def _execute(fake: FakeSshServer, process: asyncssh.SSHServerProcess[str]) -> None:
+    command = str(process.command)
+    fake.executed.append(command)
+    if command in fake.answers:
+        status, text = fake.answers[command]
+        process.stdout.write(text)
+        process.exit(status)
+
+
 @contextmanager
 def running(fake: FakeSshServer) -> Iterator[FakeSshServer]:
     ready, over = threading.Event(), asyncio.Event()
@@ -59,7 +70,7 @@ def running(fake: FakeSshServer) -> Iterator[FakeSshServer]:
             0,
             server_factory=lambda: _Server(fake),
             server_host_keys=[fake.host_key],
-            process_factory=lambda process: fake.executed.append(str(process.command)),
+            process_factory=lambda process: _execute(fake, process),
         )
         fake.port = listener.get_port()
         ready.set()
