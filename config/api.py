@@ -34,6 +34,7 @@ from fleet.idle.policies.api import uses as machine_uses
 from fleet.idle.savings import api as idle_savings
 from fleet.idle.schedules import api as schedules
 from fleet.idle.shutdown import api as idle_stops
+from fleet.idle.watch.api import IdleVerdictViewSet
 from fleet.inventory.api import (
     accounts,
     machines,
@@ -85,6 +86,7 @@ router.register("machine-splits", sharing.MachineSplitViewSet, basename="machine
 router.register("unix-users", sharing.UnixUserViewSet)
 router.register("idle-policies", idle_policies.IdlePolicyViewSet)
 router.register("machine-uses", machine_uses.MachineUseViewSet, basename="machine-uses")
+router.register("idle-verdicts", IdleVerdictViewSet, basename="idle-verdicts")
 router.register("right-sizing", right_sizing.RightSizingViewSet)
 router.register("offers", offers.OfferViewSet)
 router.register("offer-sources", offer_lists.OfferSourceViewSet)

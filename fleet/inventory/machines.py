@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from fleet.inventory.accounts import MANUAL, difference, manual_account
@@ -21,7 +22,7 @@ from fleet.providers.base import Billing, InstanceState, Tenancy
 from fleet.providers.gpus import canonical
 from fleet.providers.manual import Manual, billing_of
 from fleet.teams.audit import Actor, record
-from fleet.teams.models import Project, Team, User
+from fleet.teams.models import APIToken, Project, Team, User
 
 # What people may say of any machine, and what only of one that no provider lists.
 PEOPLES_FIELDS = ("managed", "owner", "project", "labels", "expires_at")
@@ -189,6 +190,29 @@ def release_hold(*, actor: Actor, hold: Hold, now: datetime | None = None) -> bo
         old = {"kind": hold.kind, "reason": hold.reason}
         record(actor=actor, team=instance.team, action="hold.release", target=instance, old=old)
     return bool(ended)
+
+
+def keep_alive(
+    *, actor: Actor, instance: Instance, until: datetime, reason: str, token: APIToken | None = None, now: datetime
+) -> Hold:
+    """What a run says of itself, again and again. One heartbeat a machine and caller: it is placed once, on record, and then only lasts longer.
+
+    A later one never shortens it: two runs on a machine may speak with one token. After it ran out, the next begins a new one.
+    """
+    whose = {"kind": HoldKind.HEARTBEAT, "token": token, "owner": None if token else actor.user}
+    beating = holds_in_force(now=now).filter(instance=instance, **whose)
+    lasts = Greatest("expires_at", Value(until))
+    if beating.update(expires_at=lasts, reason=reason):
+        return beating.latest("started_at")
+    with transaction.atomic():
+        # Two that come at once place one.
+        Instance.objects.select_for_update(of=("self",)).get(pk=instance.pk)
+        if beating.update(expires_at=lasts, reason=reason):
+            return beating.latest("started_at")
+        hold = Hold.objects.create(instance=instance, reason=reason, expires_at=until, started_at=now, **whose)
+        new = {"kind": hold.kind, "reason": reason, "until": until.isoformat()}
+        record(actor=actor, team=instance.team, action="hold.place", target=instance, new=new)
+    return hold
 
 
 def holds_in_force(*, now: datetime) -> QuerySet[Hold]:

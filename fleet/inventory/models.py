@@ -211,6 +211,8 @@ class Hold(models.Model):
     instance = models.ForeignKey("fleet.Instance", on_delete=models.CASCADE, related_name="holds")
     kind = models.CharField(max_length=16, choices=HoldKind)
     owner = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
+    # Of a heartbeat that a script sends.
+    token = models.ForeignKey("fleet.APIToken", on_delete=models.SET_NULL, null=True, related_name="+")
     reason = models.CharField(_("reason"), max_length=200, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(_("until"), null=True, blank=True)

@@ -24,6 +24,7 @@ from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy, MachineUse
 from fleet.idle.schedules.models import PowerSchedule
 from fleet.idle.shutdown.models import IdleSaving, IdleStop, IdleStopEvent
+from fleet.idle.watch.models import IdleVerdictRow
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -51,6 +52,7 @@ from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
 
 PUBLIC_KEY = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
+REASONS = [{"code": "utilization", "subject": "", "value": 0.0, "limit": 2.0}]
 
 
 @pytest.fixture
@@ -212,6 +214,10 @@ def fleet(acme, alice, bob, project, account, make_instance):
     Hold.objects.create(
         instance=instance, kind=HoldKind.PERSON, owner=bob, expires_at=timezone.now() + timedelta(hours=1)
     )
+    IdleVerdictRow.objects.create(
+        instance=instance, answer="idle", because=REASONS, parts={"bob": {"answer": "idle", "because": REASONS}}, quiet_since=NOW, since=NOW,
+        judged_at=NOW, active_at=NOW, mode="interactive", window_minutes=60,
+    )  # fmt: skip
     record(actor=Actor(alice, "alice", "page", "192.0.2.7"), team=acme, action="instance.update", target=instance)
     agent = Agent.objects.create(
         instance=instance,

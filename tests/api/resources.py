@@ -8,6 +8,7 @@ from fleet.teams.writing import WritableRows
 # What a row of a list is called by in its own address, where that is not its id.
 KEYS = {"/api/v1/teams/": "slug", "/api/v1/latest/": "instance", "/api/v1/machine-splits/": "instance"}
 KEYS["/api/v1/machine-uses/"] = "instance"
+KEYS["/api/v1/idle-verdicts/"] = "instance"
 # Lists that have a write side.
 WRITABLE = {f"/api/v1/{prefix}/" for prefix, view, _ in router.registry if issubclass(view, WritableRows)}
 LISTS = sorted(f"/api/v1/{prefix}/" for prefix, _, _ in router.registry)

@@ -22,6 +22,7 @@ from fleet.costs.spend.models import Adjustment, ExchangeRate
 from fleet.idle.policies.models import IdlePolicy, MachineUse
 from fleet.idle.schedules.models import PowerSchedule
 from fleet.idle.shutdown.models import IdleSaving, IdleStop
+from fleet.idle.watch.models import IdleVerdictRow
 from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import EnvironmentReport, Hold, HoldKind, Image, Observation, ProviderAccount, SshKey
 from fleet.inventory.offers.models import Offer, OfferSource, ProviderScore
@@ -65,6 +66,8 @@ def more(fleet, acme, alice, make_instance):
             NeighbourEvidence.objects.create(instance=machine, hour=NOW, score=0)
             HealthDay.objects.create(instance=machine, provider="runpod", day=NOW.date())
             HostLatest.objects.create(instance=machine, sampled_at=NOW, received_at=NOW)
+            judged = {"since": NOW, "judged_at": NOW, "mode": "batch", "window_minutes": 60}
+            IdleVerdictRow.objects.create(instance=machine, answer="active", **judged)
             ServingLatest.objects.create(instance=machine, engine="vllm", model="llama", port=8000)
             ScrapeTarget.objects.create(instance=machine, url="http://203.0.114.7/metrics")
             GpuLatest.objects.create(gpu=machine.gpus.first(), sampled_at=NOW, received_at=NOW)

@@ -182,6 +182,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     }
     actions |= {"/api/v1/machine-uses/{id}/extend/"}
     actions |= {"/api/v1/right-sizing/{id}/dismiss/"}
+    actions |= {"/api/v1/instances/{id}/heartbeat/"}
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     actions |= {f"/api/v1/charges/{{id}}/{action}/" for action in ("end", "remove")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}

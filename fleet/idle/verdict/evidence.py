@@ -40,6 +40,7 @@ class GpuWindow:
     power_limit_watts: float | None = None
     floor_watts: float | None = None
     memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
     process_count: int | None = None
     lost: bool = False
     owner: str = ""

@@ -269,7 +269,8 @@ def _rest(machine: MachineWindow, limits: Limits) -> Iterator[Reason]:
             yield Reason(code, "", max(read), limit)
     held = [gpu.memory_used_bytes for gpu in machine.gpus if gpu.memory_used_bytes is not None]
     if held:
-        yield Reason("memory_held", "", sum(held))
+        totals = [gpu.memory_total_bytes for gpu in machine.gpus if gpu.memory_total_bytes is not None]
+        yield Reason("memory_held", "", sum(held), sum(totals) if len(totals) == len(machine.gpus) else None)
     host = machine.host
     if host is not None:
         yield Reason("cpu", "", host.cpu_percent, limits.cpu_percent)

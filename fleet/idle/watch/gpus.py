@@ -21,6 +21,7 @@ class GpuRow(Struct, frozen=True, gc=False):
     parent_uuid: str
     sampled_at: datetime | None
     worked_at: datetime | None
+    idle_since: datetime | None
     lost: bool | None
     utilization_percent: float | None
     sm_activity: float | None
@@ -29,6 +30,7 @@ class GpuRow(Struct, frozen=True, gc=False):
     power_watts: float | None
     power_limit_watts: float | None
     memory_used_bytes: int | None
+    memory_total_bytes: int | None
     process_count: int | None
     floor_watts: float | None
     held_watts: float | None
@@ -37,6 +39,11 @@ class GpuRow(Struct, frozen=True, gc=False):
     def holds_memory(self) -> bool:
         """More than driver and context leave in use."""
         return self.memory_used_bytes is not None and self.memory_used_bytes >= DEFAULTS.held_memory_bytes
+
+    @property
+    def rests(self) -> tuple[datetime, datetime] | None:
+        """Since when until when it rests without a gap, by what telemetry calls work."""
+        return (self.idle_since, self.sampled_at) if self.idle_since and self.sampled_at and not self.lost else None
 
     @property
     def rest_watts(self) -> float | None:
@@ -71,9 +78,9 @@ NONE = Cards((), 0)
 # Moments as numbers: turning text into aware datetimes would be a third of the reading.
 _ROWS = """\
 SELECT gpu.instance_id, gpu.id, gpu.uuid, gpu.index, gpu.mig_parent_uuid,
-    extract(epoch FROM latest.sampled_at)::float8, extract(epoch FROM latest.busy_at)::float8, latest.lost,
+    extract(epoch FROM latest.sampled_at)::float8, extract(epoch FROM latest.busy_at)::float8, extract(epoch FROM latest.idle_since)::float8, latest.lost,
     latest.utilization_percent, latest.sm_activity, latest.tensor_activity, latest.dram_activity, latest.power_watts,
-    latest.power_limit_watts, latest.memory_used_bytes, latest.process_count, floor.watts, floor.held_watts
+    latest.power_limit_watts, latest.memory_used_bytes, coalesce(latest.memory_total_bytes, gpu.memory_total_bytes), latest.process_count, floor.watts, floor.held_watts
 FROM fleet_gpu gpu LEFT JOIN gpu_latest latest ON latest.gpu_id = gpu.id LEFT JOIN gpu_floor floor ON floor.gpu_id = gpu.id
 WHERE gpu.instance_id = ANY(%s) AND gpu.removed_at IS NULL ORDER BY gpu.instance_id, gpu.index, gpu.id
 """
@@ -84,8 +91,9 @@ def cards_of(instance_ids: Sequence[int]) -> dict[int, Cards]:
     rows: dict[int, list[GpuRow]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_ROWS, [list(instance_ids)])
-        for instance_id, pk, uuid, index, parent, sampled, worked, *rest in cursor:
-            rows[instance_id].append(GpuRow(pk, uuid, index, parent, _moment(sampled), _moment(worked), *rest))
+        for instance_id, pk, uuid, index, parent, sampled, worked, idle, *rest in cursor:
+            moments = (_moment(sampled), _moment(worked), _moment(idle))
+            rows[instance_id].append(GpuRow(pk, uuid, index, parent, *moments, *rest))
     return {instance_id: _cards(gpus) for instance_id, gpus in rows.items()}
 
 

@@ -24,11 +24,16 @@ HOST_COUNTS = ("ssh_sessions", "jupyter_busy_kernels")
 
 
 class Wanted(Struct, frozen=True, gc=False):
-    """GPUs or machines, each from where its window begins (at five full minutes), and how far apart its samples are expected to be."""
+    """GPUs or machines, each from where its window begins (at five full minutes), and how far apart its samples are expected to be.
+
+    `rests`: by id, from when until when the latest rows show rest without a gap. An engine may believe that of the few minutes that it has
+    not summed up yet, which spares it a million samples a minute; whoever wants to know it to the second leaves it out.
+    """
 
     ids: Sequence[int]
     sinces: Sequence[datetime]
     paces: Sequence[int]
+    rests: Mapping[int, tuple[datetime, datetime]] = {}
 
 
 class GpuHighest(Struct, frozen=True, gc=False):

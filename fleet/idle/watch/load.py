@@ -7,134 +7,28 @@ those that may be idle the windows are read. Both are judged by the same functio
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from fleet.idle.policies.covering import JudgedBy, judged_by
-from fleet.idle.verdict.evidence import GpuWindow, Hold, HostWindow, MachineWindow
+from fleet.idle.verdict.evidence import GpuWindow, HostWindow, MachineWindow
 from fleet.idle.verdict.limits import Limits
 from fleet.idle.watch import gpus as gpu_rows
-from fleet.idle.watch.gpus import Card, Cards, cards_of
-from fleet.idle.watch.highest import GpuHighest, HostHighest, Readings, Wanted, both, window_begins
+from fleet.idle.watch.gpus import Card, Cards
+from fleet.idle.watch.highest import GpuHighest, HostHighest, Readings, Wanted, both
 from fleet.idle.watch.highest_postgresql import PostgresReadings
 from fleet.idle.watch.highest_store import StoreReadings
-from fleet.idle.watch.models import IdleVerdictRow
-from fleet.idle.watch.owners import owners_of
-from fleet.idle.watch.power import is_on
-from fleet.idle.watch.reports import AgentRow, HostRow, agents_of, changed_of, hosts_of
-from fleet.idle.watch.serving import Endpoint, endpoints_of, serving_now
-from fleet.inventory.machines import holds_in_force
-from fleet.inventory.models import Hold as HoldRow
-from fleet.inventory.models import Instance
+from fleet.idle.watch.known import Known
+from fleet.idle.watch.reports import HostRow
+from fleet.idle.watch.serving import serving_now
 from fleet.states import DEFAULTS
-from fleet.telemetry.latest import REPORT_SLACK
-from fleet.telemetry.pace import DEFAULT_INTERVAL_SECONDS, scrape_intervals
 from fleet.telemetry.store import current_store
 from fleet.telemetry.store.base import StoreError
 from fleet.telemetry.store.postgresql import PostgresStore
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """All that is known of one machine without its window. `limits` fit how often it reports; `before`: as it was judged last."""
-
-    instance: Instance
-    by: JudgedBy
-    limits: Limits
-    since: datetime
-    pace_seconds: int
-    powered: bool | None
-    cards: Cards
-    host: HostRow | None
-    agent: AgentRow | None
-    started_at: datetime
-    endpoints: Sequence[Endpoint]
-    holds: tuple[Hold, ...]
-    before: IdleVerdictRow | None
-    owners: Mapping[int, str]
-
-    def active_at(self, now: datetime) -> datetime | None:
-        """The newest reading that showed use, or somebody who came. What lies ahead is nobody's."""
-        seen = [card.gpu.worked_at for card in self.cards.judged]
-        seen += [endpoint.last_request_at for endpoint in self.endpoints]
-        seen.append(self.host.kernel_active_at if self.host else None)
-        seen += [self.came_at, self.before.active_at if self.before else None]
-        return max((at for at in seen if at is not None and at <= now), default=None)
-
-    @property
-    def came_at(self) -> datetime | None:
-        """When somebody logged in, if they did since the machine was judged last."""
-        if self.host is None or not self.host.ssh_sessions:
-            return None
-        counted = self.before.ssh_sessions if self.before else None
-        return self.host.sampled_at if self.host.ssh_sessions > (counted or 0) else None
-
-
-def known_machines(machines: Sequence[Instance], *, now: datetime) -> list[Known]:
-    """`machines` with their accounts."""
-    ids = [machine.pk for machine in machines]
-    ways = judged_by(machines)
-    # Not for each machine: a policy has one window.
-    begins = {window: window_begins(now, window) for window in {way.window for way in ways.values()}}
-    sinces = [begins[ways[pk].window] for pk in ids]
-    settling = max((way.limits.settling for way in ways.values()), default=timedelta())
-    cards, hosts, agents = cards_of(ids), hosts_of(ids), agents_of(ids)
-    paces = scrape_intervals(ids)
-    changed = changed_of(ids, since=min(sinces, default=now) - settling)
-    endpoints, holds = endpoints_of(ids, sinces, now=now), holds_of(ids, now=now)
-    rows, owners = IdleVerdictRow.objects.in_bulk(ids), owners_of(ids)
-    return [
-        Known(
-            instance=machine,
-            by=(way := ways[pk]),
-            limits=limits_for(way.limits, agent := agents.get(pk), paces.get(pk, 0)),
-            since=since,
-            pace_seconds=pace_of(agent, paces.get(pk), since),
-            powered=is_on(machine, now=now),
-            cards=cards.get(pk, gpu_rows.NONE),
-            host=hosts.get(pk),
-            agent=agent,
-            started_at=started_at(machine, agent, changed.get(pk)),
-            endpoints=endpoints.get(pk, ()),
-            holds=holds.get(pk, ()),
-            before=rows.get(pk),
-            owners=owners,
-        )
-        for machine, pk, since in zip(machines, ids, sinces, strict=True)
-    ]
-
-
-def limits_for(limits: Limits, agent: AgentRow | None, scrape_seconds: int) -> Limits:
-    """Who was told to read or report seldom is not silent in between."""
-    told = max(agent.interval_seconds + agent.report_seconds if agent else 0, scrape_seconds)
-    allowed = timedelta(seconds=told) + REPORT_SLACK
-    return limits if allowed <= limits.stale_after else replace(limits, stale_after=allowed)
-
-
-def pace_of(agent: AgentRow | None, scrape_seconds: int | None, since: datetime) -> int:
-    """How far apart samples come that do not say it, as rollups have it: an agent that is silent sets no pace."""
-    if agent is not None and agent.batch_at is not None and agent.batch_at >= since:
-        return agent.interval_seconds
-    return scrape_seconds or (agent.interval_seconds if agent else DEFAULT_INTERVAL_SECONDS)
-
-
-def started_at(machine: Instance, agent: AgentRow | None, changed_at: datetime | None) -> datetime:
-    """The newest of all that begins a run: the provider's word, its state as listings showed it, an agent's first word, a boot, other software."""
-    told = (machine.started_at, machine.state_since, agent.enrolled_at if agent else None, changed_at)
-    return max(at for at in told if at is not None)
-
-
-def holds_of(instance_ids: Sequence[int], *, now: datetime) -> dict[int, tuple[Hold, ...]]:
-    found: dict[int, list[Hold]] = defaultdict(list)
-    rows: Iterable[HoldRow] = holds_in_force(now=now).filter(instance__in=instance_ids).select_related("owner")
-    for row in rows:
-        owner = row.owner.username if row.owner else ""
-        found[row.instance_id].append(Hold(row.kind, owner, row.expires_at, row.reason))
-    return {pk: tuple(holds) for pk, holds in found.items()}
+# Of shorter windows so much lies behind the last rollup that it has to be read.
+BELIEVED_IN = timedelta(minutes=20)
 
 
 def first_look(known: Known, *, now: datetime) -> MachineWindow:
@@ -143,12 +37,15 @@ def first_look(known: Known, *, now: datetime) -> MachineWindow:
     return _machine(known, gpus, _newest_host(known), now=now)
 
 
-def windows(known: Sequence[Known], *, now: datetime) -> list[MachineWindow]:
-    """The whole windows, in the same order. Two questions to the engine, and none where there is nobody to ask about."""
+def windows(known: Sequence[Known], *, now: datetime, to_the_second: bool = False) -> list[MachineWindow]:
+    """The whole windows, in the same order. Two questions to the engine, and none where there is nobody to ask about.
+
+    `to_the_second`: the newest minutes of GPUs from their samples, not from what their latest rows say of them.
+    """
     if not known:
         return []
     try:
-        gpus, hosts = _highest(known, now=now)
+        gpus, hosts = _highest(known, now=now, to_the_second=to_the_second)
     except StoreError as error:
         logger.warning("Idle machines are not looked for: %s", error)
         return [replace(first_look(one, now=now), readings_answer=False) for one in known]
@@ -160,14 +57,47 @@ def readings() -> Readings:
     return PostgresReadings() if isinstance(store, PostgresStore) else StoreReadings(store)
 
 
-def _highest(known: Sequence[Known], *, now: datetime) -> tuple[Mapping[int, GpuHighest], Mapping[int, HostHighest]]:
-    each = [(gpu.pk, one.since, one.pace_seconds) for one in known for gpu in _gpus(one.cards)]
-    ids, sinces, paces = zip(*each, strict=True) if each else ((), (), ())
-    engine = readings()
-    hosts = Wanted(
-        [one.instance.pk for one in known], [one.since for one in known], [one.pace_seconds for one in known]
+def _highest(
+    known: Sequence[Known], *, now: datetime, to_the_second: bool
+) -> tuple[Mapping[int, GpuHighest], Mapping[int, HostHighest]]:
+    gpus = [(gpu, one) for one in known for gpu in _gpus(one.cards)]
+    believed = [] if to_the_second else [one for one in known if now - one.since >= BELIEVED_IN]
+    wanted = Wanted(
+        [gpu.pk for gpu, _one in gpus],
+        [one.since for _gpu, one in gpus],
+        [one.pace_seconds for _gpu, one in gpus],
+        {gpu.pk: rest for one in believed for gpu in _gpus(one.cards) if (rest := gpu.rests)},
     )
-    return engine.gpus(Wanted(ids, sinces, paces), now=now), engine.hosts(hosts, now=now)
+    hosts = Wanted(
+        [one.instance.pk for one in known],
+        [one.since for one in known],
+        [one.pace_seconds for one in known],
+        {one.instance.pk: rest for one in believed if (rest := host_rests(one))},
+    )
+    engine = readings()
+    return engine.gpus(wanted, now=now), engine.hosts(hosts, now=now)
+
+
+def host_rests(known: Known) -> tuple[datetime, datetime] | None:
+    """An agent reads all of a machine at once: where its GPUs rest without a gap, and its own newest reading shows no use, so it does itself.
+
+    What began since the last rollup and paused just now is seen some minutes later; right before a stop it is looked for to the second.
+    """
+    host, rests = known.host, [card.gpu.rests for card in known.cards.judged]
+    begun = [rest[0] for rest in rests if rest is not None]
+    if host is None or not rests or len(begun) < len(rests) or _is_used(host, known.limits):
+        return None
+    return max(begun), host.sampled_at
+
+
+def _is_used(host: HostRow, limits: Limits) -> bool:
+    """Not read counts as used here: the samples before it may say more."""
+    readings_and_limits = (
+        (host.cpu_percent, limits.cpu_percent),
+        (both(host.disk_read_bytes_per_second, host.disk_write_bytes_per_second), limits.disk_bytes_per_second),
+        (both(host.network_rx_bytes_per_second, host.network_tx_bytes_per_second), limits.network_bytes_per_second),
+    )
+    return any(value is None or value >= limit for value, limit in readings_and_limits)
 
 
 def _gpus(cards: Cards) -> dict[gpu_rows.GpuRow, None]:
@@ -207,54 +137,59 @@ def _machine(known: Known, gpus: tuple[GpuWindow, ...], host: HostWindow | None,
 def _newest(card: Card, known: Known) -> GpuWindow:
     """Of a reading from before the window nothing is taken but how old it is."""
     gpu, whole = card.gpu, card.whole
+    watts = whole.power_watts if whole.sampled_at is not None and whole.sampled_at >= known.since else None
     counts = gpu.sampled_at is not None and gpu.sampled_at >= known.since
-    base = _base(card, known, coverage=1.0)
-    if not counts:
-        return base
-    return replace(
-        base,
-        utilization_percent=gpu.utilization_percent,
-        sm_activity=gpu.sm_activity,
-        tensor_activity=gpu.tensor_activity,
-        dram_activity=gpu.dram_activity,
-        power_watts=_power(whole, known) if gpu is not whole else gpu.power_watts,
-    )
-
-
-def _power(whole: gpu_rows.GpuRow, known: Known) -> float | None:
-    return whole.power_watts if whole.sampled_at is not None and whole.sampled_at >= known.since else None
+    return _window(card, known, 1.0, gpu if counts else None, watts)
 
 
 def _over_window(
     card: Card, known: Known, highest: GpuHighest | None, of_whole: GpuHighest | None, expected_seconds: float
 ) -> GpuWindow:
     if highest is None:
-        return _base(card, known, coverage=0.0)
-    return replace(
-        _base(card, known, coverage=_share(highest.covered_seconds, expected_seconds)),
-        utilization_percent=highest.utilization_percent,
-        lowest_utilization_percent=highest.lowest_utilization_percent,
-        sm_activity=highest.sm_activity,
-        tensor_activity=highest.tensor_activity,
-        dram_activity=highest.dram_activity,
-        power_watts=of_whole.power_watts if of_whole else None,
+        return _window(card, known, 0.0, None, None)
+    newest = _newest(card, known)
+    return _window(
+        card,
+        known,
+        _share(highest.covered_seconds, expected_seconds),
+        _more_of(highest, newest),
+        _more(of_whole.power_watts if of_whole else None, newest.power_watts),
     )
 
 
-def _base(card: Card, known: Known, *, coverage: float) -> GpuWindow:
+def _more_of(highest: GpuHighest, newest: GpuWindow) -> GpuHighest:
+    """With the newest reading, which may be all that is known of the last minutes."""
+    return GpuHighest(
+        highest.covered_seconds,
+        highest.lowest_utilization_percent,
+        _more(highest.utilization_percent, newest.utilization_percent),
+        _more(highest.sm_activity, newest.sm_activity),
+        _more(highest.tensor_activity, newest.tensor_activity),
+        _more(highest.dram_activity, newest.dram_activity),
+        highest.power_watts,
+    )
+
+
+def _more(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return max(other, one)
+
+
+def _window(
+    card: Card, known: Known, coverage: float, read: gpu_rows.GpuRow | GpuHighest | None, power_watts: float | None
+) -> GpuWindow:
+    """Fields by their place, because this is made twenty thousand times a minute."""
     gpu, whole = card.gpu, card.whole
+    shown = (None,) * 6 if read is None else (
+        read.utilization_percent, read.sm_activity, read.tensor_activity, read.dram_activity, power_watts,
+        read.lowest_utilization_percent if isinstance(read, GpuHighest) else None,
+    )  # fmt: skip
+    worked_at = gpu.worked_at if gpu.worked_at is not None and _as_strict_as_telemetry(known.limits) else None
     return GpuWindow(
-        index=gpu.index,
-        coverage=coverage,
-        newest_at=gpu.sampled_at,
-        power_limit_watts=whole.power_limit_watts,
-        floor_watts=whole.rest_watts,
-        memory_used_bytes=gpu.memory_used_bytes,
-        process_count=gpu.process_count,
-        lost=card.lost,
-        owner=known.owners.get(gpu.pk, ""),
-        worked_at=gpu.worked_at if _as_strict_as_telemetry(known.limits) else None,
-    )
+        gpu.index, coverage, gpu.sampled_at, *shown, whole.power_limit_watts, whole.rest_watts, gpu.memory_used_bytes,
+        gpu.memory_total_bytes, gpu.process_count, card.lost, known.owners.get(gpu.pk, ""), worked_at,
+    )  # fmt: skip
 
 
 def _as_strict_as_telemetry(limits: Limits) -> bool:
@@ -284,18 +219,18 @@ def _newest_host(known: Known) -> HostWindow | None:
 
 
 def _host_over_window(known: Known, highest: HostHighest | None, expected_seconds: float) -> HostWindow | None:
-    newest_at = known.host.sampled_at if known.host else None
-    if highest is None:
-        return HostWindow(coverage=0.0, newest_at=newest_at) if newest_at else None
+    newest = _newest_host(known)
+    if highest is None or newest is None:
+        return newest and HostWindow(coverage=0.0, newest_at=newest.newest_at)
     return HostWindow(
         coverage=_share(highest.covered_seconds, expected_seconds),
-        newest_at=newest_at,
+        newest_at=newest.newest_at,
         cpu_percent=highest.cpu_percent,
         disk_bytes_per_second=both(highest.disk_read_bytes_per_second, highest.disk_write_bytes_per_second),
         network_bytes_per_second=both(highest.network_rx_bytes_per_second, highest.network_tx_bytes_per_second),
-        ssh_sessions=_whole_number(highest.ssh_sessions),
-        busy_kernels=_whole_number(highest.jupyter_busy_kernels),
-        kernel_active_at=known.host.kernel_active_at if known.host else None,
+        ssh_sessions=_whole_number(_more(highest.ssh_sessions, newest.ssh_sessions)),
+        busy_kernels=_whole_number(_more(highest.jupyter_busy_kernels, newest.busy_kernels)),
+        kernel_active_at=newest.kernel_active_at,
     )
 
 

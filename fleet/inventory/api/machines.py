@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
-from rest_framework import serializers
+from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 
+from fleet.inventory.api.records import HoldSerializer
+from fleet.inventory.machines import keep_alive
 from fleet.inventory.models import GPU, Instance
 from fleet.providers.base import Billing, InstanceState, Market, Tenancy
+from fleet.rest.bodies import Body
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter, words
+from fleet.teams.models import APIToken
 from fleet.teams.scoping import TeamRows
+from fleet.teams.throttles import WriteThrottle
+from fleet.teams.writing import WritableRows
 
 INSTANCE_STATES = words(InstanceState)
 BILLINGS = words(Billing)
 MARKETS = words(Market)
 TENANCIES = words(Tenancy)
+
+# A run that says nothing for a day is not one that says that it is alive.
+LONGEST_HEARTBEAT_MINUTES = 24 * 60
 
 INSTANCE_EXAMPLE = {
     "id": 17,
@@ -148,13 +163,45 @@ class InstanceFilter(django_filters.FilterSet):
         return machines.filter(Q.create([(f"{field}__icontains", value) for field in fields], connector=Q.OR))
 
 
-class InstanceViewSet(TeamRows[Instance]):
+@extend_schema_serializer(examples=[OpenApiExample("heartbeat", {"minutes": 5, "reason": "pretraining, run 7"})])
+class HeartbeatBody(Body[dict[str, Any]]):
+    minutes = serializers.IntegerField(
+        min_value=1, max_value=LONGEST_HEARTBEAT_MINUTES, help_text="For how long from now; send it again before."
+    )
+    reason = serializers.CharField(max_length=200, default="", allow_blank=True, help_text="What runs.")
+
+
+class InstanceViewSet(WritableRows[Instance]):
     """Rented machines, as their providers list them and as people described them."""
 
+    http_method_names = ["get", "post", "head"]
+    bodies = {"heartbeat": HeartbeatBody}
+    answers = {"heartbeat": (status.HTTP_200_OK, HoldSerializer)}
     queryset = Instance.objects.select_related("team", "account", "owner", "project").defer("account__credentials")
     serializer_class = InstanceSerializer
     filterset_class = InstanceFilter
     orderings = ("id", "name", "price_per_hour", "started_at", "state_since", "last_seen_at")
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        """Runs say each minute that they are alive, many with one token: they are counted with what is read."""
+        throttles = super().get_throttles()
+        if self.action != "heartbeat":
+            return throttles
+        return [throttle for throttle in throttles if not isinstance(throttle, WriteThrottle)]
+
+    @action(detail=True, methods=["post"])
+    def heartbeat(self, request: Request, pk: str) -> Response:
+        """A run says that it is alive: the machine is not stopped as idle for so many minutes. Sent again it lasts longer, never shorter."""
+        instance, asked, now = self.get_object(), self.body(request), timezone.now()
+        hold = keep_alive(
+            actor=self.actor(request),
+            instance=instance,
+            until=now + timedelta(minutes=asked["minutes"]),
+            reason=asked["reason"],
+            token=request.auth if isinstance(request.auth, APIToken) else None,
+            now=now,
+        )
+        return Response(HoldSerializer(hold).data)
 
 
 GPU_EXAMPLE = {

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fleet.inventory.models import GPU, Instance
-from fleet.states import shows_work
+from fleet.states import DEFAULTS, shows_work
 from fleet.telemetry.models import Agent, GpuLatest, GpuSample, HostLatest, HostSample
 from fleet.telemetry.rollups.columns import FIVE_MINUTES, ROLLUPS
 from fleet.telemetry.rollups.models import RollupProgress
@@ -91,12 +91,20 @@ def moments(step: timedelta) -> list[datetime]:
 def keep_latest(instance: Instance, gpus: list[Any], hosts: list[Any]) -> None:
     newest: dict[GPU, tuple[datetime, dict[str, Any]]] = {}
     worked: dict[GPU, datetime] = {}
+    rested: dict[GPU, datetime] = {}
     for gpu, at, values in gpus:
+        broken = gpu not in newest or at - newest[gpu][0] > DEFAULTS.unbroken_gap
         newest[gpu] = at, values
-        if shows_work(utilization_percent=values["utilization_percent"], sm_activity=values["sm_activity"]):
+        works = shows_work(utilization_percent=values["utilization_percent"], sm_activity=values["sm_activity"])
+        if works:
             worked[gpu] = at
+        if works is not False:
+            rested.pop(gpu, None)
+        elif broken or gpu not in rested:
+            rested[gpu] = at
     for gpu, (at, values) in newest.items():
-        GpuLatest.objects.create(gpu=gpu, sampled_at=at, received_at=at, busy_at=worked.get(gpu), **values)
+        told = {"busy_at": worked.get(gpu), "idle_since": rested.get(gpu), **values}
+        GpuLatest.objects.create(gpu=gpu, sampled_at=at, received_at=at, **told)
     if hosts:
         at, values = hosts[-1]
         HostLatest.objects.create(instance=instance, sampled_at=at, received_at=at, **values)
