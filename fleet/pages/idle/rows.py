@@ -8,6 +8,7 @@ from datetime import datetime
 
 from fleet.idle.verdict.verdict import Answer
 from fleet.idle.watch.models import IdleVerdictRow
+from fleet.idle.watch.words import reason_text
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.preview import Preview, Situation, preview
@@ -42,10 +43,6 @@ class Row:
     @property
     def answer(self) -> str:
         return self.verdict.answer if self.verdict else ""
-
-
-def reason_text(reason: Mapping[str, object]) -> str:
-    return str(reason["code"]).replace("_", " ")
 
 
 def reasons_of(verdict: IdleVerdictRow | None, most: int = REASONS_SHOWN) -> list[str]:

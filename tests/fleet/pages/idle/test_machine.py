@@ -28,6 +28,7 @@ def test_it_says_the_verdict_and_its_reasons(bob, as_user, make_machine, judged,
     judged(machine, because=[LOW], policy=policy)
     said = text_of(panel(as_user(bob), machine))
     assert said.startswith("Idle since")
+    assert "GPUs read 0 % in every reading" in said
     assert "Judged over 1 h." in said
 
 
