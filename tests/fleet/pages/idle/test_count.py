@@ -13,6 +13,7 @@ def badge(client):
         r'id="count-idle" aria-label="\d+ idle or being stopped"( hidden)?>(\d+)<',
         client.get("/t/acme/operations/").content.decode(),
     )
+    assert found is not None
     return int(found[2]), bool(found[1])
 
 
