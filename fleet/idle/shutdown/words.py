@@ -18,6 +18,7 @@ from fleet.alerts.words import register_closed, register_words
 from fleet.formats import money_text
 from fleet.idle.shutdown import alone, telling
 from fleet.idle.shutdown.models import IdleStop, IdleStopStage
+from fleet.idle.watch.words import reason_text
 from fleet.inventory.operations.models import OperationKind
 from fleet.inventory.operations.words import failure_words
 from fleet.inventory.words import BILLINGS, STATES
@@ -25,6 +26,8 @@ from fleet.providers.base import Billing, InstanceState
 
 Values = Mapping[str, Any]
 Words = Mapping[str, str | Promise]
+# So many readings stand in a message; the page has all of them.
+READINGS = 3
 # Why it went back to watching (IdleStop.why).
 WHY: Words = {
     "active": gettext_lazy("it is in use"),
@@ -140,7 +143,10 @@ def idle_words(values: Values) -> str:
 
 
 def quiet_words(values: Values) -> str:
-    return _("idle since %(at)s") % {"at": _at(values["quiet_since"])} if values["quiet_since"] else _("idle")
+    """With the first of the readings that decided it."""
+    said = _("idle since %(at)s") % {"at": _at(values["quiet_since"])} if values["quiet_since"] else _("idle")
+    readings = "; ".join(reason_text(reason) for reason in values["because"][:READINGS])
+    return _("%(quiet)s (%(readings)s)") % {"quiet": said, "readings": readings} if readings else said
 
 
 def _over(values: Values, outcome: str) -> str:

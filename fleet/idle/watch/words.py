@@ -1,4 +1,4 @@
-"""What verdicts and the courses of stops say, in the reader's language. Subjects come from machines: they are plain text, and pages escape them."""
+"""What verdicts say, in the reader's language. Subjects come from machines: they are plain text, and pages escape them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import pgettext_lazy
 
 from fleet.formats import bytes_text, number_text, rate_text
 
-__all__ = ["answer_text", "reason_text", "why_text"]
+__all__ = ["answer_text", "reason_text"]
 
 Text = Any
 Shown = Callable[[Any], str]
@@ -139,23 +139,10 @@ _SUBJECTS: Mapping[str, Text] = {
     "disk": pgettext_lazy("subject of a verdict", "disks"),
     "network": pgettext_lazy("subject of a verdict", "network"),
 }
-# Why a course of a stop went back (course.Course.why).
-WHY: Mapping[str, Text] = {
-    "held": _("somebody's word keeps the machine"),
-    "snoozed": _("somebody asked for more time"),
-    "unknown": _("it is not known any more whether the machine is idle"),
-    "active": _("the machine is in use"),
-    "hook_failed": _("the machine's own pre-stop action failed, or took too long"),
-    "undelivered": _("no channel took the warning"),
-}
 
 
 def answer_text(answer: str) -> str:
     return str(ANSWERS.get(answer, answer))
-
-
-def why_text(why: str) -> str:
-    return str(WHY.get(why, why))
 
 
 def reason_text(reason: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
 
 def recorded_actions() -> Iterator[str]:
     """What the code hands to `record`, in the call itself or by a variable called action."""
-    for path in (Path(settings.BASE_DIR) / "fleet").rglob("*.py"):
+    root = Path(settings.BASE_DIR)
+    for path in (*(root / "fleet").rglob("*.py"), *(root / "jobs").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"record", "_record"}:
                 yield from actions_in(node)

@@ -45,6 +45,7 @@ def test_the_message_has_a_link_for_each(warned, channel):
         "act=keep_1h", "act=keep_4h", "act=keep_tomorrow", "act=veto",
     ]  # fmt: skip
     assert "idle since" in message.lines[0]
+    assert "(GPUs read 0 % in every reading)" in message.lines[0]
 
 
 def test_opening_a_link_changes_nothing_and_shows_what_it_named_first(link, warned):
