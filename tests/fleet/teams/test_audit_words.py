@@ -20,13 +20,13 @@ ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
 def recorded_actions() -> Iterator[str]:
-    """What the code hands to `record`, in the call itself or by a variable called action."""
+    """What the code hands to `record`, in the call itself, by a variable called action, or by a table called AUDITED."""
     root = Path(settings.BASE_DIR)
     for path in (*(root / "fleet").rglob("*.py"), *(root / "jobs").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"record", "_record"}:
                 yield from actions_in(node)
-            elif isinstance(node, ast.Assign) and [getattr(name, "id", "") for name in node.targets] == ["action"]:
+            elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in {"action", "AUDITED"}:
                 yield from actions_in(node.value)
 
 
