@@ -9,8 +9,8 @@ import pytest
 from django.utils import translation
 
 from fleet.idle.shutdown import course
-from fleet.idle.verdict import verdict
 from fleet.idle.shutdown.words import WHY
+from fleet.idle.verdict import verdict
 from fleet.idle.watch.words import ANSWERS, answer_text, reason_text
 from fleet.inventory.models import HoldKind
 
