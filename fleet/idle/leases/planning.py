@@ -85,6 +85,9 @@ def plan_stands(action: PlannedAction, _now: datetime) -> bool:
 
 
 def is_of(action: PlannedAction, end: End | None) -> bool:
+    """Also that data may be lost is of the plan: taken back in the policy, it is taken back here."""
     if end is None or (end.source, end.verb) != (action.source, action.verb):
+        return False
+    if bool(end.values.get("accept_loss")) is not bool(action.values.get("accept_loss")):
         return False
     return end.ends_at == datetime.fromisoformat(action.values["ends_at"])

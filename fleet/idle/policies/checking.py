@@ -27,7 +27,7 @@ DAY_MINUTES = 1440
 WHOLES: tuple[tuple[str, int, int, str | Promise], ...] = (
     ("window_minutes", 5, 7 * DAY_MINUTES, gettext_lazy("minutes")),
     ("grace_minutes", 5, 7 * DAY_MINUTES, gettext_lazy("minutes")),
-    ("hook_minutes", 1, 240, gettext_lazy("minutes")),
+    ("hook_minutes", 1, 60, gettext_lazy("minutes")),
     ("restart_minutes", 1, DAY_MINUTES, gettext_lazy("minutes")),
     ("max_age_hours", 1, 24 * 366, gettext_lazy("hours")),
     ("delete_after_days", 1, 366, gettext_lazy("days")),

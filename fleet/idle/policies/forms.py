@@ -117,7 +117,7 @@ class PolicyForm(forms.Form):
         label=_("Remind again, minutes before"), max_length=60, required=False, help_text=_("as in 10, 5; empty: not")
     )
     hook_minutes = forms.IntegerField(
-        label=_("Time for the machine's own preparation, in minutes"), min_value=1, max_value=240,
+        label=_("Time for the machine's own preparation, in minutes"), min_value=1, max_value=60,
         help_text=_("checkpoint and copy, where the machine has a script for it"),
     )  # fmt: skip
     accept_loss = forms.BooleanField(

@@ -36,7 +36,7 @@ def book_saving(
     """The saving of this stop or planned action; one that is booked stays as it is. Exactly one of the two is given.
 
     `since`: when the proof was read; the provider's own time of the stop counts where it lies between the order and that. The price is of when
-    it was asked for; without one it is the machine's.
+    it was asked for; None: nobody knows it, and nothing is counted. What still grows of an earlier stop ends: the machine has run since.
     """
     if (stop is None) == (action is None):
         raise ValueError("a saving is of a stop or of a planned action")
@@ -44,7 +44,7 @@ def book_saving(
     since = _proved_at(instance, stop, action, since)
     if stop is not None:
         price_per_hour, currency = stop.price_per_hour, stop.currency
-    price = _saved_per_hour(instance, price_per_hour if price_per_hour is not None else instance.price_per_hour)
+    price = _saved_per_hour(instance, price_per_hour)
     values = {
         "team_id": instance.team_id,
         "instance": instance,
@@ -58,6 +58,7 @@ def book_saving(
     with transaction.atomic():
         saving, is_new = IdleSaving.objects.get_or_create(**because, defaults=values)
         if is_new:
+            _end_earlier(saving, ran_at=_known_to_run_at(stop, action, since))
             _grow(saving, now)
             told = {"instance": instance.name, "price_per_hour": None if price is None else str(price)}
             record(actor=SAVINGS, team=instance.team, action="idle_saving.book", target=instance, new=told)
@@ -98,6 +99,23 @@ def amount_of(saving: IdleSaving, start: datetime, end: datetime) -> Decimal:
     if saving.price_per_hour is None or end <= start:
         return Decimal(0)
     return saving.price_per_hour * Decimal(str((end - start).total_seconds())) / SECONDS_PER_HOUR
+
+
+def _end_earlier(saving: IdleSaving, *, ran_at: datetime) -> None:
+    """No hour is saved twice. A run between two stops may have been too short for anybody to see it begin."""
+    earlier = IdleSaving.objects.filter(instance=saving.instance_id, until=None).exclude(pk=saving.pk)
+    for one in earlier.select_for_update():
+        started_at = saving.instance.started_at
+        end = started_at if started_at is not None and one.since < started_at < ran_at else ran_at
+        end = max(one.since, min(end, one.most_until))
+        IdleSaving.objects.filter(pk=one.pk).update(counted_until=end, until=end, amount=amount_of(one, one.since, end))
+
+
+def _known_to_run_at(stop: IdleStop | None, action: PlannedAction | None, since: datetime) -> datetime:
+    """A moment before the new saving at which the machine was on, as far as it is known."""
+    if stop is not None:
+        return min(stop.quiet_since or stop.began_at, since)
+    return min(action.operation.requested_at, since) if action and action.operation else since
 
 
 def _ended_at(saving: IdleSaving, now: datetime) -> datetime | None:

@@ -134,7 +134,7 @@ def advance(course: Course, facts: Facts, terms: Terms) -> Step:
     """One step. The same facts again change nothing more, so that a step that was carried out twice by mistake does no harm."""
     if course.stage in STOPPABLE and (word := against(facts)):
         return call_off(facts, terms, word)
-    return _STEPS[course.stage](course, facts, terms)
+    return _told_on(_STEPS[course.stage](course, facts, terms), facts, terms)
 
 
 def against(facts: Facts) -> str:
@@ -242,6 +242,14 @@ def _verify(course: Course, facts: Facts, terms: Terms) -> Step:
     if facts.refused or facts.now - course.since >= terms.retry_after:
         return _failed(course, facts, terms)
     return course, (Act.READ,)
+
+
+def _told_on(step: Step, facts: Facts, terms: Terms) -> Step:
+    """Of a stop that has failed before people hear every hour, also while another order of it is being proved."""
+    course, acts = step
+    if course.stage is not Stage.VERIFYING or course.told_at is None or not _is_time_to_tell(course, facts, terms):
+        return step
+    return replace(course, told_at=facts.now), (*acts, Act.TELL_FAILED)
 
 
 def _failed(course: Course, facts: Facts, terms: Terms) -> Step:

@@ -19,8 +19,8 @@ from fleet.inventory.operations.models import Operation, OperationState
 from fleet.providers.base import Billing, InstanceState
 
 OFF = frozenset({InstanceState.STOPPED, InstanceState.TERMINATED})
-# Operations that failed so were taken back on this side: their provider never heard of them.
-WITHDRAWN = frozenset({"held", "in_use"})
+# Operations that failed so were taken back on this side, before their provider did anything.
+WITHDRAWN = frozenset({"held", "in_use", "use_unknown"})
 ORDERED = frozenset({Stage.STOPPING, Stage.VERIFYING, Stage.FAILED})
 
 
@@ -66,7 +66,7 @@ def barred(stop: IdleStop) -> str:
 
 
 def withdrawn(operation: Operation | None) -> str:
-    if operation is None or operation.state != OperationState.FAILED or operation.sent_at is not None:
+    if operation is None or operation.state != OperationState.FAILED or operation.accepted_at is not None:
         return ""
     return operation.error_kind if operation.error_kind in WITHDRAWN else ""
 

@@ -40,9 +40,10 @@ def order(stop: IdleStop, *, now: datetime) -> str:
     try:
         _ordered(stop, _requested(stop, now), now)
     except OperationOpen as refusal:
-        if refusal.operation.kind != stop.verb:
+        if refusal.operation.pk != stop.operation_id:
+            # Somebody else's, also where it is the same act: what it saves is not ours to count.
             return "under_way"
-        # An earlier order of ours that is still being proved, and sent again by whoever proves it.
+        # An earlier order of this stop that is still being proved, and sent again by whoever proves it.
         _ordered(stop, refusal.operation, now)
     except Held:
         return "held"

@@ -42,6 +42,7 @@ WHY: Words = {
     "off": gettext_lazy("it is off already"),
     "under_way": gettext_lazy("somebody else acts on it"),
     "in_use": gettext_lazy("it was in use again before its provider was told"),
+    "use_unknown": gettext_lazy("it is not known any more whether it is idle"),
     "loses_data": gettext_lazy("a stop would destroy data, and its policy does not allow that"),
     "stop_bills": gettext_lazy("its provider bills stopped machines in full"),
     "unmanaged": gettext_lazy("nobody registered it any more"),

@@ -11,6 +11,7 @@ Refused
 ├── LaunchBlocked     a budget lets nothing be launched or started, and nobody said why it should not count
 ├── NotAdmin          only an admin overrides a hold or a block
 ├── InUse             what was idle when it was asked for is in use again
+├── UseUnknown        nobody knows any more whether it still is
 ├── LosesData         it destroys data, and nobody said that this is meant
 ├── Unsealable        there is no key to encrypt a startup script with
 ├── OperationOpen     another operation is under way: `operation`
@@ -67,6 +68,10 @@ class NotAdmin(Refused):
 
 class InUse(Refused):
     code = "in_use"
+
+
+class UseUnknown(Refused):
+    code = "use_unknown"
 
 
 class LosesData(Refused):

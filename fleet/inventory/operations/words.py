@@ -78,6 +78,7 @@ FAILURES: Mapping[str, Text] = {
     "rate_limited": gettext_lazy("the provider asks to wait"),
     "unavailable": gettext_lazy("the provider does not answer as it should"),
     "in_use": gettext_lazy("the machine was in use again before the provider was told"),
+    "use_unknown": gettext_lazy("it is not known any more whether it is idle"),
     "launch_error": gettext_lazy("the machine came up in an error"),
     "image_failed": gettext_lazy("the image failed"),
     "gone": gettext_lazy("the machine is no more"),

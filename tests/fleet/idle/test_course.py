@@ -111,6 +111,13 @@ def test_a_stop_that_does_not_happen_is_told_at_once_and_every_hour_and_tried_ag
     assert through(*blind, course=failed)[1].count(Act.TELL_FAILED) == 2
 
 
+def test_it_is_told_every_hour_also_while_another_order_is_being_proved():
+    failed, _ = through(quiet(44, off_and_unbilled=False), course=VERIFYING)
+    _course, done = through(*(quiet(minute, off_and_unbilled=False) for minute in range(45, 44 + 181)), course=failed)
+    assert done.count(Act.TELL_FAILED) == 3
+    assert done.count(Act.ORDER) > 3
+
+
 def test_a_failed_stop_ends_when_the_provider_shows_it_or_work_returns():
     failed, _ = through(quiet(44), course=VERIFYING)
     assert advance(failed, quiet(50, off_and_unbilled=True), TERMS)[1] == (Act.TELL_STOPPED,)

@@ -158,7 +158,7 @@ class IdlePolicyFields(Body[dict[str, Any]]):
     )
     accept_loss = serializers.BooleanField(required=False, help_text="Also where a stop loses data.")
     stop_without_hook = serializers.BooleanField(required=False, help_text="Also where its preparation fails.")
-    hook_minutes = whole(1, 240, "For the machine's own preparation.")
+    hook_minutes = whole(1, 60, "For the machine's own preparation.")
     office_days = serializers.ListField(
         child=serializers.IntegerField(min_value=0, max_value=6), max_length=7, required=False, help_text="0 is Monday."
     )

@@ -125,6 +125,15 @@ class TestMaxAge:
         plan_ends(now=machine.started_at + 100 * HOUR)
         assert standing() == [("max_age", "stop")]
 
+    def test_that_data_may_be_lost_is_taken_back_with_the_policys_word_for_it(self, policy, machine):
+        one = policy(max_age_hours=8, action="stop", accept_loss=True)
+        plan_ends(now=machine.started_at + 100 * HOUR)
+        one.accept_loss = False
+        one.save()
+        plan_ends(now=machine.started_at + 100 * HOUR)
+        assert standing() == [("max_age", "stop")]
+        assert PlannedAction.objects.get(state="planned").values["accept_loss"] is False
+
     @pytest.mark.parametrize("fields", [{"managed": False}, {"state": "unknown"}])
     def test_none_for_what_is_never_touched_or_not_known_to_run(self, policy, machine, fields):
         policy(max_age_hours=8)

@@ -86,6 +86,8 @@ def test_it_is_tidied(save):
         ({"warn_minutes": (0,)}, "warn_minutes"),
         ({"warn_minutes": (1, 2, 3, 4, 5, 6)}, "warn_minutes"),
         ({"hook_minutes": 0}, "hook_minutes"),
+        # Agents give a program an hour at most.
+        ({"hook_minutes": 61}, "hook_minutes"),
         ({"provider": "nobody"}, "provider"),
         ({"tenancy": "flat"}, "tenancy"),
         ({"label_value": "dev"}, "label_name"),

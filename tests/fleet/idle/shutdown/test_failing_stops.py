@@ -6,10 +6,12 @@ from datetime import timedelta
 from decimal import Decimal
 
 from fleet.alerts.models import Alert
+from fleet.idle.shutdown import ordering
 from fleet.idle.shutdown.models import IdleSaving, IdleStop
 from fleet.inventory.machines import place_hold
 from fleet.inventory.models import Instance
 from fleet.inventory.operations.models import Operation
+from fleet.inventory.operations.requests import request_stop
 
 MANY = 1_000
 
@@ -85,6 +87,31 @@ def test_use_between_the_order_and_the_call_withholds_it(room):
     room.go(1, answer="active")
     assert room.calls == []
     assert (room.stop.stage, room.stop.why) == ("cancelled", "in_use")
+
+
+def test_an_order_that_waited_until_nobody_knows_any_more_is_withheld(room):
+    """Its worker was away for hours, and the machine has fallen silent meanwhile."""
+    step, room.driver.step = room.driver.step, lambda: None
+    room.until("verifying", minutes=45)
+    room.driver.step = step
+    room.go(1, answer="unknown")
+    assert room.calls == []
+    assert (room.stop.stage, room.stop.why) == ("cancelled", "use_unknown")
+
+
+def test_a_stop_that_somebody_else_orders_in_the_same_moment_is_theirs(room, by_alice, monkeypatch):
+    look = ordering._objection
+
+    def and_alice_is_quicker(stop, now):
+        word = look(stop, now)
+        request_stop(actor=by_alice, instance=stop.instance, now=now)
+        return word
+
+    monkeypatch.setattr(ordering, "_objection", and_alice_is_quicker)
+    room.go(45)
+    first = IdleStop.objects.order_by("pk")[0]
+    assert (first.stage, first.why, first.operation) == ("cancelled", "under_way", None)
+    assert not IdleSaving.objects.exists()
 
 
 def test_a_stop_that_does_not_last_is_no_stop(room):
