@@ -17,6 +17,8 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from fleet.teams.models import User
+from tests.fakes.services import STAND_INS, Service, serving
+from tests.fakes.smtp import MailServer, mail_server
 from tests.programs import needs
 
 from .chromium import CHROMIUM_ARGUMENTS, wait_for_server
@@ -121,3 +123,17 @@ def session_cookie(user: User, url: str) -> dict[str, str]:
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     name = settings.SESSION_COOKIE_NAME
     return {"name": name, "value": client.cookies[name].value, "url": url}
+
+
+@pytest.fixture
+def mail(settings) -> Iterator[MailServer]:
+    with mail_server() as caught:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", caught.port
+        yield caught
+
+
+@pytest.fixture
+def hook() -> Iterator[Service]:
+    with serving(STAND_INS["webhook"].judge) as running:
+        yield running

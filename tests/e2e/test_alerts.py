@@ -23,8 +23,8 @@ from fleet.alerts.models import Alert, Signal
 from fleet.inventory.models import GPU, Instance
 from fleet.sandbox.readings import Machine, patterns_of
 from fleet.teams.audit import Actor
-from tests.fakes.services import SECRET, STAND_INS, Service, serving
-from tests.fakes.smtp import MailServer, mail_server
+from tests.fakes.services import SECRET
+from tests.fakes.smtp import MailServer
 
 from .conftest import on_the_tests_database
 from .reporting import Reporter, enrol
@@ -76,20 +76,6 @@ def sandboxed(server, make_instance) -> Sandboxed:
     made = Sandboxed(enrol(server.url, instance), instance)
     made.report()
     return made
-
-
-@pytest.fixture
-def mail(settings) -> Iterator[MailServer]:
-    with mail_server() as caught:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", caught.port
-        yield caught
-
-
-@pytest.fixture
-def hook() -> Iterator[Service]:
-    with serving(STAND_INS["webhook"].judge) as running:
-        yield running
 
 
 @pytest.fixture
