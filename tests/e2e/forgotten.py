@@ -74,7 +74,6 @@ class Notebook:
     def stop(self) -> IdleStop:
         return IdleStop.objects.order_by("-pk")[0]
 
-    @property
     def runs_at_its_provider(self) -> bool:
         return self.api.desk.get(self.instance.external_id).status == "running"
 
@@ -87,7 +86,7 @@ class Notebook:
         self.hands.submit(self._turn).result()
 
     def _turn(self) -> None:
-        if self.runs_at_its_provider:
+        if self.runs_at_its_provider():
             self.reporter.send(self.machine.sample(time.time()))
         judge_all(now=timezone.now())
         IdleStop.objects.update(next_at=timezone.now())

@@ -165,7 +165,7 @@ def it_is_lied_to(notebook: Notebook) -> None:
     notebook.until("verifying")
     for _turn in range(4):
         notebook.turn()
-    assert notebook.runs_at_its_provider
+    assert notebook.runs_at_its_provider()
     assert notebook.stop.stage == "verifying"
     assert not IdleSaving.objects.exists()
     notebook.waits(since=timezone.now() - timedelta(minutes=10))
@@ -187,10 +187,10 @@ def it_begins_and_comes_back(notebook: Notebook) -> None:
     """Asked again, it begins to stop, and what was before comes back: no proof, and nothing saved."""
     notebook.lies(**{BEGINS_AND_COMES_BACK: 1})
     notebook.is_asked_again()
-    assert not notebook.runs_at_its_provider
+    assert not notebook.runs_at_its_provider()
     for _turn in range(4):
         notebook.turn()
-    assert notebook.runs_at_its_provider
+    assert notebook.runs_at_its_provider()
     assert notebook.stop.stage != "stopped"
     assert not IdleSaving.objects.exists()
 
