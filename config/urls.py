@@ -42,6 +42,7 @@ team_urlpatterns = [
     *dry_runs.team_urlpatterns,
     *idle_policies.team_urlpatterns,
     *inventory.team_urlpatterns,
+    *jobs.team_urlpatterns,
     *pages.team_urlpatterns,
     *right_sizing.team_urlpatterns,
     *planned_acts.team_urlpatterns,

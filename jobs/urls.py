@@ -5,5 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.api.tell import job_tell
+from jobs.pages import begin, listing, one
 
 urlpatterns = [path("jobs/v1/tell", job_tell, name="job_tell")]
+team_urlpatterns = [
+    path("jobs/", listing.jobs, name="jobs"),
+    path("jobs/new/", begin.job_new, name="job_new"),
+    path("jobs/<int:pk>/", one.job, name="job"),
+    path("jobs/<int:pk>/stop/", one.job_stop, name="job_stop"),
+    path("jobs/<int:pk>/log/<int:rank>/", one.job_log, name="job_log"),
+    path("jobs/<int:pk>/trust/<int:rank>/", one.job_trust, name="job_trust"),
+]

@@ -32,6 +32,8 @@ from fleet.teams.models import Role, Scope
 from fleet.teams.tokens import create_token
 from fleet.telemetry.models import Agent, EnrolmentToken, ScrapeTarget
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
+from jobs.book.manage import create_job
+from jobs.book.order import Order
 from tests.fleet.teams.routes import WORDS, Route
 
 
@@ -114,6 +116,13 @@ def things(acme, alice, bob, project, account, make_instance, by):
         currency="USD",
         starts_at=timezone.now(),
     )
+    job = create_job(
+        actor=by(alice),
+        team=acme,
+        order=Order(name="run-1", command="true"),
+        machines=[make_instance(name="held-01", managed=True, ssh=[{"host": "203.0.113.4", "port": 22}])],
+        now=timezone.now(),
+    )
     return {
         "costs/bills": month.pk,
         "costs/bills/ask": account.pk,
@@ -149,6 +158,9 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "exporters": exporter.pk,
         "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
         "instances": instance.pk,
+        "jobs": job.pk,
+        "jobs/<int:pk>/log": 0,
+        "jobs/<int:pk>/trust": 0,
         "idle/stops": IdleStop.objects.create(
             team=acme, instance=instance, policy_name="Nights", verb="stop", stage="grace", since=timezone.now()
         ).pk,

@@ -1,0 +1,128 @@
+"""What people type to begin a job."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from fleet.inventory.machine_forms import moment_field
+from fleet.inventory.models import Instance
+from fleet.providers.base import InstanceState
+from fleet.teams.fields import LineField
+from fleet.teams.models import Project, Team
+from jobs.book.models import JobKind, WhenDone
+from jobs.book.order import Order
+
+_PAIR = re.compile(r"\s*(?:export\s+)?([^=\s]+)=(.*)")
+
+
+class PairsField(forms.CharField):
+    """Lines of NAME=value. The value is everything behind the sign, but for quotes around all of it."""
+
+    widget = forms.Textarea
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(
+            required=False,
+            max_length=70_000,
+            widget=forms.Textarea({"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+            **more,
+        )
+
+    def to_python(self, value: Any) -> dict[str, str]:  # type: ignore[override]  # a field's value may be of any kind
+        pairs: dict[str, str] = {}
+        for number, line in enumerate(str(super().to_python(value) or "").splitlines(), start=1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            found = _PAIR.fullmatch(line)
+            if found is None:
+                raise forms.ValidationError(_("Line %(n)d is not NAME=value."), params={"n": number})
+            pairs[found[1]] = unquoted(found[2].strip())
+        return pairs
+
+
+def unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+class JobForm(forms.Form):
+    """Names of fields are those of Order, so that a refusal finds its own."""
+
+    name = LineField(label=_("Name"), max_length=120)
+    kind = forms.ChoiceField(label=_("Kind"), choices=JobKind.choices, initial=JobKind.TRAINING)
+    machines = forms.ModelMultipleChoiceField(
+        Instance.objects.none(),
+        label=_("Machines"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Held from now on until the job ends. The first in the list is rank 0."),
+        error_messages={"required": _("Choose at least one machine.")},
+    )
+    command = forms.CharField(
+        label=_("Command"),
+        strip=False,
+        max_length=20_000,
+        widget=forms.Textarea({"rows": 6, "class": "mono", "spellcheck": "false"}),
+        help_text=_(
+            "Run by the machine's shell in a directory of its own. NODE_RANK, NNODES, MASTER_ADDR and MASTER_PORT are set."
+        ),
+    )
+    project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), required=False, empty_label=_("none"))
+    repository = LineField(
+        label=_("Repository"),
+        required=False,
+        max_length=500,
+        help_text=_("https://…, fetched on each machine into the directory “repository”"),
+    )
+    revision = LineField(label=_("Revision"), required=False, max_length=100)
+    environment = PairsField(label=_("Environment"), help_text=_("NAME=value, one a line"))
+    secrets = PairsField(
+        label=_("Secrets"), help_text=_("As above. Kept encrypted, sent to the machine, and stars in the log.")
+    )
+    data_path = LineField(
+        label=_("Data"), required=False, max_length=400, help_text=_("A path on the machines, as RACKRENT_DATA")
+    )
+    checkpoint_path = LineField(
+        label=_("Checkpoints"),
+        required=False,
+        max_length=400,
+        help_text=_("A path on the machines, as RACKRENT_CHECKPOINTS"),
+    )
+    processes_per_node = forms.IntegerField(
+        label=_("Processes on each machine"), required=False, min_value=1, max_value=64
+    )
+    retries = forms.IntegerField(label=_("Retries"), initial=0, min_value=0, max_value=10)
+    resume_arguments = LineField(
+        label=_("Arguments of a retry"),
+        required=False,
+        max_length=400,
+        help_text=_("Added to the command from the second attempt on, such as --resume"),
+    )
+    when_done = forms.ChoiceField(label=_("When it is done"), choices=WhenDone.choices, initial=WhenDone.IDLE)
+    deadline_at = moment_field(_("Deadline"), _("Then it is stopped"))
+
+    def __init__(self, *args: Any, team: Team, **more: Any) -> None:
+        super().__init__(*args, **more)
+        machines = Instance.objects.filter(team=team, gone_at=None, managed=True, state=InstanceState.RUNNING).exclude(
+            ssh=[]
+        )
+        self.fields["machines"].queryset = machines.order_by("name")  # type: ignore[attr-defined]
+        self.fields["project"].queryset = Project.objects.filter(team=team, archived_at=None).order_by("name")  # type: ignore[attr-defined]
+
+    def order(self) -> Order:
+        given = dict(self.cleaned_data)
+        given.pop("machines")
+        given |= {
+            "kind": JobKind(given["kind"]),
+            "when_done": WhenDone(given["when_done"]),
+            "deadline_at": aware(given["deadline_at"]),
+        }
+        return Order(**given)
+
+
+def aware(moment: datetime | None) -> datetime | None:
+    return timezone.make_aware(moment) if moment is not None and timezone.is_naive(moment) else moment

@@ -1,0 +1,119 @@
+"""One job: how far it is, what was found, its machines, its log and every step; and what may be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from fleet.inventory.models import SshHost
+from fleet.inventory.ssh_keys import confirm_host_key
+from fleet.teams.access import TeamRequest, requires
+from fleet.teams.audit import Actor
+from fleet.teams.models import Role
+from jobs.book.manage import stop_job
+from jobs.book.models import Attempt, Job, Node
+from jobs.logs.read import LogLine, find_lines, last_lines, line_count, whole_log
+from jobs.pages.shown import JobLine, figures_of, finding_lines, jobs_of, node_lines, step_lines
+
+TAIL = 200
+
+
+@require_safe
+def job(request: TeamRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(jobs_of(request.team), pk=pk)
+    return render(request, "jobs/job_live.html" if request.htmx else "jobs/job.html", context_of(request, found))
+
+
+def context_of(request: TeamRequest, found: Job) -> dict[str, Any]:
+    attempt = attempt_of(found, request.GET.get("attempt", ""))
+    return {
+        "nav": "jobs",
+        "job": found,
+        "line": JobLine(found, timezone.now()),
+        "attempt": attempt,
+        "attempts": list(found.attempts.order_by("number")),
+        "nodes": node_lines(attempt),
+        "findings": finding_lines(attempt),
+        "figures": figures_of(attempt),
+        "steps": step_lines(found),
+        "log": log_of(request, attempt),
+        "may_act": request.membership.can(Role.OPERATOR),
+    }
+
+
+def attempt_of(found: Job, asked: str) -> Attempt:
+    """The one that is asked for, else the newest. A job has one from the first moment on."""
+    rows = found.attempts.order_by("-number")
+    known = rows.filter(number=int(asked)).first() if asked.isdecimal() and len(asked) < 6 else None
+    return known or rows[0]
+
+
+def log_of(request: TeamRequest, attempt: Attempt) -> dict[str, Any]:
+    """The end of one machine's log, or the lines in which the words stand."""
+    rank, words = request.GET.get("rank", ""), request.GET.get("q", "").strip()[:200]
+    nodes = attempt.nodes.order_by("rank")
+    node = (nodes.filter(rank=int(rank)).first() if rank.isdecimal() and len(rank) < 5 else None) or nodes[0]
+    lines: list[LogLine]
+    lines, more = find_lines(node, words, most=TAIL) if words else (last_lines(node, TAIL), False)
+    return {
+        "node": node,
+        "lines": lines,
+        "more": more,
+        "words": words,
+        "count": line_count(node),
+        "several": nodes.count() > 1,
+        "ranks": range(nodes.count()),
+    }
+
+
+@require_safe
+def job_log(request: TeamRequest, pk: int, rank: int) -> StreamingHttpResponse:
+    """All that is kept of one machine's log of the newest attempt, as a file."""
+    found = get_object_or_404(Job, pk=pk, team=request.team)
+    node = get_object_or_404(Node, attempt=attempt_of(found, request.GET.get("attempt", "")), rank=rank)
+    name = f"{slugify(found.name) or 'job'}-{rank}.log"
+    return StreamingHttpResponse(
+        _parts(node),
+        content_type="text/plain; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"},
+    )
+
+
+def _parts(node: Node) -> Iterator[bytes]:
+    yield from whole_log(node)
+
+
+@require_POST
+@requires(Role.OPERATOR)
+def job_stop(request: TeamRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(Job, pk=pk, team=request.team)
+    if stop_job(actor=Actor.of_page(request), job=found, now=timezone.now()):
+        messages.success(request, _("It is asked to end; what does not listen is ended after 20 seconds."))
+    else:
+        messages.info(request, _("It has ended already, or is being stopped."))
+    return redirect("job", request.team.slug, pk)
+
+
+@require_POST
+@requires(Role.OPERATOR)
+def job_trust(request: TeamRequest, pk: int, rank: int) -> HttpResponse:
+    """Pins the host key whose fingerprint the page showed."""
+    found = get_object_or_404(Job, pk=pk, team=request.team)
+    node = get_object_or_404(Node.objects.select_related("instance__team"), attempt=attempt_of(found, ""), rank=rank)
+    host = SshHost.objects.filter(instance=node.instance).exclude(offered="").first()
+    if host is None:
+        raise Http404
+    if confirm_host_key(actor=Actor.of_page(request), host=host, shown=request.POST.get("shown", "")):
+        messages.success(request, _("The host key is confirmed."))
+        Attempt.objects.filter(pk=node.attempt_id).update(next_at=timezone.now())
+    else:
+        messages.error(request, _("The machine has shown another key since. Compare again."))
+    return redirect("job", request.team.slug, pk)
