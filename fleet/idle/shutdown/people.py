@@ -11,13 +11,15 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.idle.shutdown.journal import note
 from fleet.idle.shutdown.models import OPEN, IdleStop, IdleStopStage
-from fleet.inventory.machines import place_hold
+from fleet.inventory.machines import holds_in_force, place_hold
 from fleet.inventory.models import HoldKind
 from fleet.teams.audit import Actor, record
 
 LONGEST_SNOOZE = timedelta(hours=24)
 # In one quiet time. Who goes on saying "later" means "no", and that has a name and an end: a hold.
 MOST_SNOOZES = 10
+# A click that came twice, or two people who said the same.
+SAME = timedelta(minutes=1)
 VETO_LASTS = timedelta(days=7)
 
 
@@ -36,6 +38,8 @@ def snooze_stop(*, actor: Actor, stop: IdleStop, until: datetime, now: datetime)
     row = _locked(stop)
     if row is None or _was_ordered(row):
         return False
+    if row.snoozed_until is not None and abs(row.snoozed_until - until) < SAME:
+        return True
     if row.snoozes >= MOST_SNOOZES:
         raise ValidationError(_("It was put off %(n)d times in a row. Hold the machine instead.") % {"n": MOST_SNOOZES})
     _say(row, stop, snoozed_until=until, snoozes=row.snoozes + 1, next_at=now)
@@ -56,6 +60,8 @@ def veto_stop(*, actor: Actor, stop: IdleStop, reason: str, now: datetime) -> bo
     row = _locked(stop)
     if row is None or _was_told(row):
         return False
+    if row.vetoed_at is not None and holds_in_force(now=now).filter(instance=row.instance, owner=actor.user).exists():
+        return True
     until = now + VETO_LASTS
     place_hold(
         actor=actor, instance=row.instance, until=until, reason=reason[:200], owner=actor.user, kind=HoldKind.PERSON, now=now
@@ -74,7 +80,7 @@ def stop_now(*, actor: Actor, stop: IdleStop, now: datetime) -> bool:
     Raises ValidationError while the warning has reached nobody.
     """
     row = _locked(stop)
-    if row is None or row.stage not in {IdleStopStage.WARNED, IdleStopStage.GRACE}:
+    if row is None or row.stage not in {IdleStopStage.WARNED, IdleStopStage.GRACE} or row.hurried_at is not None:
         return False
     if row.stage == IdleStopStage.WARNED:
         raise ValidationError(

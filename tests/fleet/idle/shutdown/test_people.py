@@ -111,3 +111,14 @@ def test_now_is_refused_before_anybody_was_warned(room, by_alice):
     room.until("warned")
     with pytest.raises(ValidationError):
         stop_now(actor=by_alice, stop=room.stop, now=room.now)
+
+
+def test_the_same_said_twice_counts_once(warned, by_alice):
+    stop, until = warned.stop, warned.now + HOUR
+    for late in (timedelta(0), timedelta(seconds=2)):
+        assert snooze_stop(actor=by_alice, stop=stop, until=until + late, now=warned.now + late)
+        assert veto_stop(actor=by_alice, stop=stop, reason="no", now=warned.now + late)
+    assert [stop_now(actor=by_alice, stop=stop, now=warned.now) for _click in range(2)] == [True, False]
+    assert (warned.stop.snoozes, Hold.objects.count()) == (1, 1)
+    said = warned.stop.events.filter(kind__in=("snoozed", "vetoed", "hurried"))
+    assert sorted(said.values_list("kind", flat=True)) == ["hurried", "snoozed", "vetoed"]
