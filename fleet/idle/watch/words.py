@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import pgettext, pgettext_lazy
 
 from fleet.formats import bytes_text, number_text, rate_text
 
@@ -44,7 +44,7 @@ def _count(value: Any) -> str:
 
 
 def _moment(value: Any) -> str:
-    return date_format(timezone.localtime(datetime.fromisoformat(value)), "j M H:i")
+    return date_format(timezone.localtime(datetime.fromisoformat(value)), pgettext("date format", "j M H:i"))
 
 
 @dataclass(frozen=True, slots=True)
