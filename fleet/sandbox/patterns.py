@@ -41,7 +41,7 @@ class GpuLoad:
 class HostLoad:
     """What the same work asks of the machine. Shares are 0-1, rates in bytes a second, `kernel_idle_seconds`: since a notebook last ran."""
 
-    cpu: float = 0.01
+    cpu: float = 0.003
     iowait: float = 0.0
     cpu_pressure: float = 0.0
     io_pressure: float = 0.0

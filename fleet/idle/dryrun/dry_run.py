@@ -15,7 +15,7 @@ from fleet.idle.dryrun.quiet import History
 from fleet.idle.dryrun.readings import Range
 from fleet.idle.dryrun.simulate import Asked, Judged, Stop, Terms, simulate
 from fleet.idle.dryrun.tariffs import rates_of, tariffs_of
-from fleet.idle.policies.covering import JudgedBy, machines_of, way_of, window_of
+from fleet.idle.policies.covering import JudgedBy, cores_of, machines_of, way_of, window_of
 from fleet.idle.policies.models import IdleAction, IdlePolicy, MachineUse
 from fleet.idle.policies.office import hours_of
 from fleet.inventory.adapters import can
@@ -162,7 +162,9 @@ def covered_by(policy: IdlePolicy) -> Covered:
         (spared if is_spared(machine, policy, kind) else machines).append(machine)
     uses = MachineUse.objects.filter(instance__in=[machine.pk for machine in machines]).exclude(mode="")
     modes = dict(uses.values_list("instance_id", "mode"))
-    return Covered(machines, spared, {machine.pk: way_of(policy, modes.get(machine.pk, "")) for machine in machines})
+    cores = cores_of(machines)
+    ways = {machine.pk: way_of(policy, modes.get(machine.pk, ""), cores=cores.get(machine.pk)) for machine in machines}
+    return Covered(machines, spared, ways)
 
 
 def cost_of(policy: IdlePolicy) -> WrongStop:

@@ -14,6 +14,7 @@ from fleet.idle.verdict.limits import Limits
 from fleet.idle.verdict.verdict import SHORTEST
 from fleet.inventory.models import Instance, ProviderAccount
 from fleet.providers.base import InstanceState
+from fleet.telemetry.models import HostLatest
 
 DEFAULT_WINDOW = timedelta(minutes=60)
 
@@ -29,30 +30,35 @@ class JudgedBy:
 
 
 def judged_by(machines: Sequence[Instance]) -> dict[int, JudgedBy]:
-    """By the machine's id. Five queries at most, however many machines, teams and policies there are."""
+    """By the machine's id. Six queries at most, however many machines, teams and policies there are."""
     teams = {machine.team_id for machine in machines}
     policies = standing_policies(teams)
     known = _Known.of(machines, policies)
     uses = MachineUse.objects.exclude(mode="").filter(instance__team__in=teams)
     modes = dict(uses.values_list("instance", "mode"))
-    ways: dict[tuple[int | None, str, int | None], JudgedBy] = {}
+    cores = cores_of(machines)
+    ways: dict[tuple[int | None, str, int | None, float | None], JudgedBy] = {}
     found = {}
     for machine in machines:
         policy = known.first(machine, policies.get(machine.team_id, ()))
         mode = modes.get(machine.pk, "")
         own = own_minutes(policy, machine.pk) if policy else None
-        key = (policy.pk if policy else None, mode, own)
+        key = (policy.pk if policy else None, mode, own, cores.get(machine.pk))
         if key not in ways:
-            ways[key] = way_of(policy, mode, own)
+            ways[key] = way_of(policy, mode, own, cores.get(machine.pk))
         found[machine.pk] = ways[key]
     return found
 
 
-def way_of(policy: IdlePolicy | None, mode: str = "", own: int | None = None) -> JudgedBy:
-    """`mode`: what people said of the machine itself, which outweighs the policy's. `own`: minutes that history recommends for it alone."""
-    if policy is None:
-        return JudgedBy(mode=Mode(mode or Mode.INTERACTIVE))
-    return JudgedBy(policy, window_of(policy, own), Mode(mode or policy.mode), limits_of(policy.limits))
+def way_of(policy: IdlePolicy | None, mode: str = "", own: int | None = None, cores: float | None = None) -> JudgedBy:
+    """`mode`: what people said of the machine itself, which outweighs the policy's. `own`: minutes that history recommends for it alone.
+
+    `cores`: what its CPU percent is of. A serving engine spins on its cores while it waits: there only the percent counts.
+    """
+    used = Mode(mode or (policy.mode if policy else Mode.INTERACTIVE))
+    limits = limits_of(policy.limits) if policy else Limits()
+    limits = limits if used is Mode.SERVING else limits.on(cores)
+    return JudgedBy(policy, window_of(policy, own) if policy else DEFAULT_WINDOW, used, limits)
 
 
 def own_minutes(policy: IdlePolicy, machine_id: int) -> int | None:
@@ -150,3 +156,10 @@ def _projects(machines: Sequence[Instance]) -> dict[int, int]:
     without = [machine.pk for machine in machines if machine.project_id is None]
     spans = AttributionSpan.objects.filter(instance__in=without, project__isnull=False, period__upper_inf=True)
     return dict(spans.values_list("instance", "project"))
+
+
+def cores_of(machines: Sequence[Instance]) -> dict[int, float]:
+    """How many each may use: its container's limit, else what its provider lists."""
+    rows = HostLatest.objects.filter(instance__in=[machine.pk for machine in machines])
+    told = rows.values_list("instance", "cpu_limit_cores", "instance__vcpus")
+    return {pk: float(cores) for pk, limit, listed in told if (cores := limit or listed)}

@@ -46,6 +46,7 @@ THRESHOLDS = (
     Threshold("dram_activity", _("Memory activity"), "%", 0.001, 1, 0.01),
     Threshold("floor_ratio", _("Power, of what the GPU draws at rest"), "%", 1.01, 5, 0.01),
     Threshold("cpu_percent", pgettext_lazy("threshold", "CPU"), "%", 0.1, 100),
+    Threshold("cpu_cores", _("or CPU cores at work, but for serving"), pgettext_lazy("unit", "cores"), 0.05, 1024),
     Threshold("disk_bytes_per_second", _("Disk traffic"), "MB/s", 1_000, 1e11, 1e6),
     Threshold("network_bytes_per_second", _("Network traffic"), "MB/s", 1_000, 1e11, 1e6),
     Threshold("session_hours", _("An open SSH session alone counts for"), pgettext_lazy("unit", "h"), 0, 168),

@@ -227,3 +227,13 @@ def test_a_small_gpu_strays_by_some_watts_at_rest() -> None:
     )
     assert [reason.code for reason in gpu_use(quiet, Limits())] == []
     assert [reason.code for reason in gpu_use(working, Limits())] == ["power"]
+
+
+@pytest.mark.parametrize(("cores", "percent"), [(None, 15.0), (4, 15.0), (16, 5.62), (192, 0.47)])
+def test_one_busy_core_is_use_however_large_the_machine(cores, percent):
+    limits = Limits().on(cores)
+    assert limits.cpu_percent == percent
+    if cores:
+        assert (
+            judge(replace(FORGOTTEN, host=replace(QUIET_HOST, cpu_percent=100 / cores)), limits).answer is Answer.ACTIVE
+        )

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from fleet.costs.attribution.models import AttributionSpan
 from fleet.idle.policies.covering import judged_by, machines_of, stops, way_of, window_of
@@ -17,6 +18,7 @@ from fleet.idle.verdict.limits import Limits
 from fleet.inventory.models import ProviderAccount
 from fleet.providers.base import Tenancy
 from fleet.teams.models import Team
+from fleet.telemetry.models import HostLatest
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -176,7 +178,7 @@ def test_the_same_queries_for_many_machines_of_many_teams(policy, make_instance,
         machines += [make_instance(name=f"n-{number}-{one}", team=team, account=theirs) for one in range(5)]
     with CaptureQueriesContext(connection) as many:
         judged_by(machines)
-    assert len(few) == len(many) == 5
+    assert len(few) == len(many) == 6
 
 
 def test_what_a_policy_covers_though_it_is_not_saved(acme, make_instance):
@@ -184,3 +186,16 @@ def test_what_a_policy_covers_though_it_is_not_saved(acme, make_instance):
     make_instance(name="gone", labels={"tier": "dev"}, gone_at=BEGAN)
     make_instance(name="plain")
     assert machines_of(IdlePolicy(team=acme, name="New", label_name="tier")) == [machine]
+
+
+@pytest.mark.parametrize(
+    ("mode", "limit", "listed", "percent"),
+    [("interactive", None, 192, 0.47), ("interactive", 16.0, 192, 5.62), ("serving", None, 192, 15.0), ("batch", None, None, 15.0)],
+)  # fmt: skip
+def test_what_one_core_at_work_is_of_the_machine(make_instance, mode, limit, listed, percent):
+    """A container's limit is what its percent is of; a serving engine spins while it waits."""
+    one = make_instance(vcpus=listed)
+    now = timezone.now()
+    HostLatest.objects.create(instance=one, sampled_at=now, received_at=now, cpu_limit_cores=limit)
+    MachineUse.objects.create(instance=one, mode=mode)
+    assert judged_by([one])[one.pk].limits.cpu_percent == percent

@@ -100,11 +100,11 @@ class TestList:
     def test_more_of_them_cost_no_more_queries(self, policy, project, account, make_instance, acme, clock_now, django_assert_num_queries):  # fmt: skip
         first = policy("One", project=project, account=account, provider="manual")
         first.excluded.add(make_instance())
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(10):
             board_of(acme, clock_now)
         for number in range(3):
             policy(f"More {number}", project=project, account=account).excluded.add(make_instance(name=f"m-{number}"))
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(10):
             board_of(acme, clock_now)
 
     def test_it_is_moved_and_removed(self, policy, as_user, alice):
