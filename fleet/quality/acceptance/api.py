@@ -82,6 +82,9 @@ class AcceptanceReportFilter(django_filters.FilterSet):
     until = MomentFilter(field_name="at", lookup_expr="lt", help_text="Tested before this time.")
 
 
+@extend_schema_serializer(
+    examples=[OpenApiExample("a machine", {"instance": 17, "when_busy": False}, request_only=True)]
+)
 class AskAcceptance(serializers.Serializer[dict[str, Any]]):
     instance = serializers.IntegerField(help_text="A machine's id.")  # type: ignore[assignment]  # declared fields leave the class
     when_busy = serializers.BooleanField(
@@ -89,6 +92,10 @@ class AskAcceptance(serializers.Serializer[dict[str, Any]]):
     )
 
 
+ASKED_EXAMPLE = {"action": 31, "instance": 17, "state": "asked", "expires_at": "2026-11-30T08:30:00Z"}
+
+
+@extend_schema_serializer(examples=[OpenApiExample("asked for", ASKED_EXAMPLE, status_codes=["202"])])
 class AskedAction(serializers.Serializer[AgentAction]):
     action = serializers.IntegerField(source="pk", help_text="The `action` that the report will name.")
     instance = serializers.IntegerField(source="instance_id")  # type: ignore[assignment]  # declared fields leave the class
