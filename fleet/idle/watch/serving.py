@@ -49,7 +49,7 @@ SELECT endpoint.instance_id, coalesce(nullif(endpoint.model, ''), endpoint.engin
 FROM unnest(%(ids)s::bigint[], %(sinces)s::timestamptz[]) AS asked(instance_id, since)
 JOIN serving_latest endpoint ON endpoint.instance_id = asked.instance_id AND endpoint.sampled_at >= %(heard)s
 CROSS JOIN LATERAL (
-    SELECT sum(requests_finished)::bigint AS requests, coalesce(sum(interval_seconds) FILTER (WHERE requests_finished IS NOT NULL), 0) AS seconds
+    SELECT sum(requests_finished + coalesce(requests_failed, 0))::bigint AS requests, coalesce(sum(interval_seconds) FILTER (WHERE requests_finished IS NOT NULL), 0) AS seconds
     FROM serving_rollup_5min rolled WHERE rolled.endpoint_id = endpoint.id AND rolled.bucket_at >= asked.since AND rolled.bucket_at <= %(now)s
 ) sums ORDER BY endpoint.instance_id, endpoint.id
 """

@@ -182,7 +182,7 @@ def hold(kind, **until):
     return lambda machine: Hold.objects.create(instance=machine, kind=kind, started_at=ago(hours=3), **until)
 
 
-def endpoint(machine, *, requests=0, mode="", first_seen_at=None, counted=300.0, **latest):
+def endpoint(machine, *, requests=0, failed=None, mode="", first_seen_at=None, counted=300.0, **latest):
     told = {
         "first_seen_at": first_seen_at or ago(days=1),
         "sampled_at": ago(seconds=5),
@@ -193,7 +193,12 @@ def endpoint(machine, *, requests=0, mode="", first_seen_at=None, counted=300.0,
     for number in range(14):
         at = NOW.replace(minute=0, second=0) - timedelta(minutes=5) * (12 - number)
         ServingRollupFiveMinutes.objects.create(
-            endpoint=row, bucket_at=at, samples=30, interval_seconds=counted, requests_finished=requests
+            endpoint=row,
+            bucket_at=at,
+            samples=30,
+            interval_seconds=counted,
+            requests_finished=requests,
+            requests_failed=failed,
         )
     if mode:
         MachineUse.objects.create(instance=machine, mode=mode)
@@ -210,6 +215,7 @@ WORDS = {
     "its metrics hang, and its memory is still held": (lambda one: endpoint(one, sampled_at=ago(hours=3)), "active", "serves"),
     "a server that nobody asks": (lambda one: endpoint(one, mode="serving"), "idle", "requests"),
     "a request in the window": (lambda one: endpoint(one, mode="serving", requests=1), "active", "requests"),
+    "a request that failed": (lambda one: endpoint(one, mode="serving", failed=1), "active", "requests"),
     "a queue was seen": (lambda one: endpoint(one, mode="serving", last_request_at=ago(minutes=50)), "active", "requests_waiting"),
     "counters that nobody reads": (lambda one: endpoint(one, mode="serving", requests=None), "unknown", "requests_not_read"),
     "counters with gaps": (lambda one: endpoint(one, mode="serving", counted=150.0), "unknown", "requests_not_read"),
