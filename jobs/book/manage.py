@@ -98,11 +98,9 @@ def order_of(job: Job) -> Order:
         "upload",
         "data_path",
         "checkpoint_path",
-        "port",
         "processes_per_node",
         "retries",
         "resume_arguments",
-        "budget",
     )
     return Order(
         kind=JobKind(job.kind),
@@ -129,17 +127,14 @@ def _row(*, actor: Actor, team: Team, order: Order, now: datetime, key: str, rer
         "upload",
         "data_path",
         "checkpoint_path",
-        "port",
         "processes_per_node",
         "retries",
         "resume_arguments",
         "when_done",
         "deadline_at",
-        "budget",
     )
     return Job(
         team=team,
-        currency=team.currency,
         predicted=dict(order.predicted),
         files=[dict(file) for file in order.files],
         environment=dict(order.environment),

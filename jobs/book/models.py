@@ -62,7 +62,7 @@ class Job(models.Model):
 
     `plan`: query of the planner's address that it was made from, "" = none; `predicted`: what the planner said then, JSON-ready
     (diagnosis.evidence.Predicted). `command`: run by the machine's own shell in the job's directory. `environment`: names and values, no secrets;
-    `secrets` are sealed with CREDENTIAL_KEYS. `repository`: an https address, with `revision`. `port`: where a server or notebook listens on its own loopback.
+    `secrets` are sealed with CREDENTIAL_KEYS. `repository`: an https address, with `revision`.
     """
 
     team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="jobs")
@@ -83,15 +83,12 @@ class Job(models.Model):
     upload = models.ForeignKey("jobs.JobUpload", on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs")
     data_path = models.CharField(max_length=400, blank=True)
     checkpoint_path = models.CharField(max_length=400, blank=True)
-    port = models.PositiveIntegerField(null=True, blank=True)
     processes_per_node = models.PositiveIntegerField(null=True, blank=True)
     retries = models.PositiveSmallIntegerField(default=0)
     # Appended to the command of an attempt after the first: how it goes on from a checkpoint.
     resume_arguments = models.CharField(max_length=400, blank=True)
     when_done = models.CharField(max_length=8, choices=WhenDone, default=WhenDone.IDLE)
     deadline_at = models.DateTimeField(null=True, blank=True)
-    budget = models.DecimalField(max_digits=14, decimal_places=2, null=True, blank=True)
-    currency = models.CharField(max_length=3, default="USD")
     rerun_of = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="reruns")
 
     state = models.CharField(max_length=12, choices=JobState, default=JobState.QUEUED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django.utils.functional import Promise
@@ -41,10 +40,8 @@ class Order:
     upload: JobUpload | None = None
     data_path: str = ""
     checkpoint_path: str = ""
-    port: int | None = None
     processes_per_node: int | None = None
     retries: int = 0
     resume_arguments: str = ""
     when_done: WhenDone = WhenDone.IDLE
     deadline_at: datetime | None = None
-    budget: Decimal | None = None

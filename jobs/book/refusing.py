@@ -60,8 +60,6 @@ def _refuse_limits(order: Order, now: datetime) -> None:
         raise JobRefused("retries", _("At most %(n)d retries.") % {"n": MOST_RETRIES})
     if order.deadline_at is not None and order.deadline_at <= now:
         raise JobRefused("deadline_at", _("The deadline is over. Choose a later time."))
-    if order.budget is not None and order.budget <= 0:
-        raise JobRefused("budget", _("A budget is more than nothing. Leave it empty for none."))
 
 
 def _refuse_repository(order: Order) -> None:

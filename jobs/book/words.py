@@ -15,7 +15,6 @@ Words = Mapping[str, str | Promise]
 WHYS: Words = {
     "asked": gettext_lazy("somebody asked for it"),
     "deadline": gettext_lazy("its deadline came"),
-    "budget": gettext_lazy("its budget was spent"),
     "exit": gettext_lazy("the command ended with an error"),
     "not_prepared": gettext_lazy("a machine could not be prepared in time"),
     "lost": gettext_lazy("it was ended from outside, and nobody saw how"),

@@ -51,7 +51,6 @@ ENDS_ITSELF = timedelta(seconds=30)
 ENDS = {
     "asked": State.STOPPED,
     "deadline": State.STOPPED,
-    "budget": State.STOPPED,
     "exit": State.FAILED,
     "not_prepared": State.FAILED,
     "lost": State.LOST,
@@ -80,7 +79,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`asked`: why it is to be stopped: "", asked, deadline, budget. `since`: of the present state; `why`: of stopping."""
+    """`asked`: why it is to be stopped: "", asked, deadline. `since`: of the present state; `why`: of stopping."""
 
     now: datetime
     state: State
