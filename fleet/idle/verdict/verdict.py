@@ -16,8 +16,6 @@ from fleet.idle.verdict.evidence import GpuWindow, HostWindow, MachineWindow, Mo
 from fleet.idle.verdict.limits import Limits
 
 SHORTEST = timedelta(minutes=5)
-# So far a GPU at rest strays by itself: of a small one that draws 11 W, a quarter more is less than that.
-SENSOR_WATTS = 5.0
 Value = float | int | str | datetime
 
 
@@ -112,7 +110,7 @@ def gpu_use(gpu: GpuWindow, limits: Limits) -> Iterator[Reason]:
         ("sm_activity", gpu.sm_activity, limits.sm_activity),
         ("tensor_activity", gpu.tensor_activity, limits.tensor_activity),
         ("dram_activity", gpu.dram_activity, limits.dram_activity),
-        ("power", gpu.power_watts, rest_watts(gpu, limits)),
+        ("power", gpu.power_watts, None if gpu.floor_watts is None else gpu.floor_watts * limits.floor_ratio),
     )
     for code, value, limit in readings:
         if value is not None and limit is not None and value >= limit:
@@ -124,13 +122,6 @@ def _worked(gpu: GpuWindow, machine: MachineWindow) -> tuple[Reason, ...]:
     if gpu.worked_at is None or gpu.worked_at < machine.now - machine.window:
         return ()
     return (Reason("worked", f"GPU {gpu.index}", gpu.worked_at),)
-
-
-def rest_watts(gpu: GpuWindow, limits: Limits) -> float | None:
-    """Up to where its power is that of rest. None: what it draws at rest is not known."""
-    if gpu.floor_watts is None:
-        return None
-    return max(gpu.floor_watts * limits.floor_ratio, gpu.floor_watts + SENSOR_WATTS)
 
 
 def is_stalled(gpu: GpuWindow, limits: Limits) -> bool:

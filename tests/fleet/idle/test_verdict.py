@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fleet.idle.verdict.evidence import GpuWindow, Hold, HostWindow, MachineWindow, Mode, ServingWindow
 from fleet.idle.verdict.limits import Limits
-from fleet.idle.verdict.verdict import Answer, gpu_use, judge, judge_parts
+from fleet.idle.verdict.verdict import Answer, judge, judge_parts
 
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
 FRESH = NOW - timedelta(seconds=10)
@@ -219,14 +219,6 @@ def test_idle_needs_all_of_the_evidence(coverage, age, utilization, power, cpu, 
         assert cpu is not None
         assert cpu < 15
         assert power is None or power < 70 * 1.25
-
-
-def test_a_small_gpu_strays_by_some_watts_at_rest() -> None:
-    quiet, working = (
-        GpuWindow(0, 1.0, None, utilization_percent=0.0, power_watts=watts, floor_watts=10.5) for watts in (13.5, 16.0)
-    )
-    assert [reason.code for reason in gpu_use(quiet, Limits())] == []
-    assert [reason.code for reason in gpu_use(working, Limits())] == ["power"]
 
 
 @pytest.mark.parametrize(("cores", "percent"), [(None, 15.0), (4, 15.0), (16, 5.62), (192, 0.47)])

@@ -43,6 +43,12 @@ def test_an_empty_gpu_and_one_that_is_held_rest_at_different_power(gpu):
     assert floor(gpu) == (22.0, 78.0)
 
 
+def test_a_small_gpu_strays_by_more_than_a_quarter_of_what_it_draws(gpu):
+    hour(gpu, 30, 10.5)
+    hour(gpu, 20, 11.5, held_gib=4)
+    assert floor(gpu) == (20.0, 20.0)
+
+
 def test_what_works_all_the_time_is_no_rest(gpu):
     hour(gpu, 3, 410.0, held_gib=60)
     assert floor(gpu) == (410.0, None)
