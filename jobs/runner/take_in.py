@@ -30,7 +30,7 @@ def take_in(attempt: Attempt, node: Node, report: Report, *, secrets: Mapping[st
         node.prepared_at, node.state = at, JobState.PREPARING
         note(attempt.job, "prepared", at=at, attempt=attempt, node=node)
     if report.seen is not None:
-        _seen(attempt, node, report.seen, at)
+        _seen(attempt, node, report.seen, at, is_read=has_read(node, report))
     node.save()
     for part in report.parts:
         _keep(attempt, node, part, secrets, at=at, is_last=report.seen is not None and not report.seen.alive)
@@ -55,12 +55,18 @@ def _failed(attempt: Attempt, node: Node, report: Report, at: datetime) -> None:
         )
 
 
-def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime) -> None:
+def has_read(node: Node, report: Report) -> bool:
+    """Whether its log was read to where it stood: a run is not over while its last words are still on the machine."""
+    end = report.parts[-1].offset + len(report.parts[-1].data) if report.parts else node.log_offset
+    return report.seen is None or end >= report.seen.log_size
+
+
+def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime, *, is_read: bool) -> None:
     node.log_size, node.pid, node.boot_id = seen.log_size, seen.pid, seen.boot_id
     if seen.launched and node.started_at is None:
         node.started_at, node.state = at, JobState.RUNNING
         note(attempt.job, "started", at=at, attempt=attempt, node=node)
-    if node.ended_at is not None:
+    if node.ended_at is not None or not is_read:
         return
     if seen.exit_code is not None and not seen.alive:
         node.ended_at, node.exit_code = at, seen.exit_code

@@ -32,8 +32,7 @@ from fleet.teams.models import Role, Scope
 from fleet.teams.tokens import create_token
 from fleet.telemetry.models import Agent, EnrolmentToken, ScrapeTarget
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
-from jobs.book.manage import create_job
-from jobs.book.order import Order
+from jobs.book.models import Attempt, Job, Node
 from tests.fleet.teams.routes import WORDS, Route
 
 
@@ -116,13 +115,12 @@ def things(acme, alice, bob, project, account, make_instance, by):
         currency="USD",
         starts_at=timezone.now(),
     )
-    job = create_job(
-        actor=by(alice),
-        team=acme,
-        order=Order(name="run-1", command="true"),
-        machines=[make_instance(name="held-01", managed=True, ssh=[{"host": "203.0.113.4", "port": 22}])],
-        now=timezone.now(),
+    policy = IdlePolicy.objects.create(team=acme, name="All")
+    job = Job.objects.create(team=acme, name="run-1", command="true")
+    attempt = Attempt.objects.create(
+        job=job, number=1, marker="rr-job-12345678", directory=".rackrent/jobs/rr-job-12345678"
     )
+    Node.objects.create(attempt=attempt, instance=instance, rank=0)
     return {
         "costs/bills": month.pk,
         "costs/bills/ask": account.pk,
@@ -137,7 +135,8 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "costs/rules": AttributionRule.objects.create(team=acme, order=1, project=project).pk,
         "costs/rules/users": UnixUser.objects.create(team=acme, name="ada", owner=bob).pk,
         "costs/charges": charge.pk,
-        "idle/policies": IdlePolicy.objects.create(team=acme, name="All").pk,
+        "idle/policies": policy.pk,
+        "api/v1/idle-policies": policy.pk,
         "images": image.pk,
         "environments": Environment.objects.create(team=acme, name="Template").pk,
         "offers/lists": prices.pk,

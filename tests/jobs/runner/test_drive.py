@@ -215,3 +215,12 @@ def test_a_chatty_job_is_followed_to_its_end_and_keeps_head_and_tail(machine_of,
     assert kept.startswith("first\n")
     assert kept.endswith("last\n")
     assert "bytes left out" in kept
+
+
+def test_it_is_not_over_while_its_last_words_are_still_on_the_machine(machine_of, begin, monkeypatch):
+    monkeypatch.setattr("jobs.runner.visit.READ_BYTES", 1000)
+    monkeypatch.setattr("jobs.runner.visit.READ_SECONDS", 0.0001)
+    job = go_on(begin("for i in $(seq 1 300); do echo line number $i; done; exit 4", machine_of()[0]))
+    assert (job.state, node_of(job).exit_code) == (JobState.FAILED, 4)
+    assert log_of(job).endswith("line number 300\n")
+    assert node_of(job).log_offset == node_of(job).log_size
