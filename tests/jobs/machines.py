@@ -88,7 +88,9 @@ def ssh_machine(folder: Path, *, welcome: str, namespace: str = "") -> Iterator[
     """`welcome`: the public key that may sign in. `namespace`: of the network, where it has one of its own."""
     sshd = needs("sshd")
     folder.mkdir(parents=True, exist_ok=True)
-    Path("/run/sshd").mkdir(exist_ok=True)
+    if os.getuid() == 0:
+        # Where sshd of root leaves its privileges.
+        Path("/run/sshd").mkdir(exist_ok=True)
     key = asyncssh.generate_private_key("ssh-ed25519")
     (folder / "host_key").write_bytes(key.export_private_key())
     (folder / "host_key").chmod(0o600)
