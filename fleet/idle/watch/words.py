@@ -35,6 +35,10 @@ def _share(value: Any) -> str:
     return _percent(100 * float(value))
 
 
+def _hours(value: Any) -> str:
+    return f"{float(value):g}"
+
+
 def _watts(value: Any) -> str:
     return f"{number_text(float(value))} W"
 
@@ -88,7 +92,7 @@ _USE: Mapping[str, Words] = {
     "busy_kernels": Words(_("Notebook kernels that compute: %(value)s"), _count),
     "kernel_active": Words(_("Somebody used a notebook, last at %(value)s"), _moment),
     "ssh_sessions": Words(
-        _("Open SSH sessions: %(value)s; they count for %(limit)s h after the last other use"), _count, number_text
+        _("Open SSH sessions: %(value)s; they count for %(limit)s h after the last other use"), _count, _hours
     ),
     "pinned": Words(_("Pinned: never idle")),
     "off": Words(_("Switched off")),
@@ -123,7 +127,7 @@ _REST: Mapping[str, Words] = {
     "cpu": Words(_("CPU at most %(value)s busy"), _percent),
     "disk": Words(_("Disks at most %(value)s"), rate_text),
     "network": Words(_("Network at most %(value)s"), rate_text),
-    "forgotten_session": Words(_("Open SSH sessions: %(value)s, and nothing else for %(limit)s h"), _count, number_text),
+    "forgotten_session": Words(_("Open SSH sessions: %(value)s, and nothing else for %(limit)s h"), _count, _hours),
     "requests": Words(_("%(subject)s had no request")),
 }  # fmt: skip
 _NEVER = Words(_("GPUs read 0 %% in every reading"))

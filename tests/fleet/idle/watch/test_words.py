@@ -48,7 +48,7 @@ def test_every_reason_has_words(language):
         (told("utilization", value=97.0, limit=2.0), "GPU 3 was up to 97.0 % busy"),
         (told("memory_held", value=62 << 30, limit=80 << 30), "62.0 GiB of 80.0 GiB of GPU memory held"),
         (told("memory_held", value=62 << 30, limit=None), "62.0 GiB of GPU memory held"),
-        (told("forgotten_session", value=1, limit=4.0), "Open SSH sessions: 1, and nothing else for 4.00 h"),
+        (told("forgotten_session", value=1, limit=4.0), "Open SSH sessions: 1, and nothing else for 4 h"),
         (told("network", subject="", value=9e6, limit=1e6), "The network moved up to 9.00 MB/s (from 1.00 MB/s on that counts)"),
         (told("requests", subject="llama", value=0, limit=0), "llama had no request"),
         (told("requests", subject="llama", value=3, limit=0), "llama answered requests: 3"),
