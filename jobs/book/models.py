@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-__all__ = ["Attempt", "Job", "JobEvent", "JobKind", "JobState", "JobUpload", "Node", "WhenDone"]
+__all__ = ["Attempt", "Job", "JobEvent", "JobKind", "JobState", "Node", "WhenDone"]
 
 
 class JobKind(models.TextChoices):
@@ -42,21 +42,6 @@ class WhenDone(models.TextChoices):
     STOP = "stop", _("stop the machines")
 
 
-class JobUpload(models.Model):
-    """Files that were sent with a job: one tar.gz, bounded; kept while a job names it."""
-
-    team = models.ForeignKey("fleet.Team", on_delete=models.CASCADE, related_name="+")
-    name = models.CharField(max_length=200)
-    sha256 = models.CharField(max_length=64)
-    size_bytes = models.PositiveBigIntegerField()
-    data = models.BinaryField()
-    created_at = models.DateTimeField(default=timezone.now)
-    created_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Job(models.Model):
     """What is to be run, and where it stands. The columns up to `deadline_at` are the order; nobody changes them after it began.
 
@@ -80,7 +65,6 @@ class Job(models.Model):
     secret_names = models.JSONField(default=list, blank=True)
     repository = models.CharField(max_length=500, blank=True)
     revision = models.CharField(max_length=100, blank=True)
-    upload = models.ForeignKey("jobs.JobUpload", on_delete=models.SET_NULL, null=True, blank=True, related_name="jobs")
     data_path = models.CharField(max_length=400, blank=True)
     checkpoint_path = models.CharField(max_length=400, blank=True)
     processes_per_node = models.PositiveIntegerField(null=True, blank=True)

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.functional import Promise
 
 from fleet.teams.models import Project
-from jobs.book.models import JobKind, JobUpload, WhenDone
+from jobs.book.models import JobKind, WhenDone
 
 
 class JobRefused(ValueError):
@@ -37,7 +37,6 @@ class Order:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     repository: str = ""
     revision: str = ""
-    upload: JobUpload | None = None
     data_path: str = ""
     checkpoint_path: str = ""
     processes_per_node: int | None = None

@@ -1,4 +1,4 @@
-"""Reading stored logs: their end, from a line on, by a word, and as a whole. Each reads as few chunks as it can and never all of a log at once."""
+"""Reading stored logs: their end, by a word, and as a whole. Each reads as few chunks as it can and never all of a log at once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from jobs.book.models import Node
 from jobs.logs.models import LogChunk
 from jobs.logs.part import LONGEST_LINE
-
-MOST_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +44,6 @@ def last_lines(node: Node, most: int = 200) -> list[LogLine]:
         if len(found) >= most:
             break
     return found[-most:]
-
-
-def lines_from(node: Node, number: int, most: int = MOST_LINES) -> list[LogLine]:
-    """From that line on."""
-    found: list[LogLine] = []
-    rows = LogChunk.objects.filter(node=node, first_line__gte=_start(node, number)).order_by("first_line")
-    for chunk in rows.iterator(chunk_size=4):
-        found += [line for line in lines_of(chunk) if line.number >= number]
-        if len(found) >= most:
-            break
-    return found[:most]
-
-
-def _start(node: Node, number: int) -> int:
-    """The first line of the chunk that holds this one."""
-    begins = LogChunk.objects.filter(node=node, first_line__lte=number).order_by("-first_line")
-    return begins.values_list("first_line", flat=True).first() or 0
 
 
 def find_lines(node: Node, words: str, *, most: int = 200) -> tuple[list[LogLine], bool]:

@@ -107,11 +107,12 @@ class JobForm(forms.Form):
 
     def __init__(self, *args: Any, team: Team, **more: Any) -> None:
         super().__init__(*args, **more)
-        machines = Instance.objects.filter(team=team, gone_at=None, managed=True, state=InstanceState.RUNNING).exclude(
-            ssh=[]
-        )
-        self.fields["machines"].queryset = machines.order_by("name")  # type: ignore[attr-defined]
-        self.fields["project"].queryset = Project.objects.filter(team=team, archived_at=None).order_by("name")  # type: ignore[attr-defined]
+        machines, project = self.fields["machines"], self.fields["project"]
+        assert isinstance(machines, forms.ModelChoiceField)
+        assert isinstance(project, forms.ModelChoiceField)
+        running = Instance.objects.filter(team=team, gone_at=None, managed=True, state=InstanceState.RUNNING)
+        machines.queryset = running.exclude(ssh=[]).order_by("name")
+        project.queryset = Project.objects.filter(team=team, archived_at=None).order_by("name")
 
     def order(self) -> Order:
         given = dict(self.cleaned_data)

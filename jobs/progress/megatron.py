@@ -35,4 +35,4 @@ def read_megatron(line: str) -> Point | None:
             values["tflops_per_gpu"] = value
         elif (key := _NAMES.get(name)) is not None:
             values[key] = int(value) if key == "skipped_steps" else value
-    return Point(**values)  # type: ignore[arg-type]
+    return Point(**values)  # type: ignore[arg-type]  # whole where the column is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Inf|NAN|INF)"
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
@@ -20,7 +21,7 @@ def number(text: str | None) -> float | None:
 
 def whole(text: str | None) -> int | None:
     value = number(text)
-    return int(value) if value is not None and value == value and abs(value) < 1e15 and value == int(value) else None  # noqa: PLR0124
+    return int(value) if value is not None and isfinite(value) and value == int(value) else None
 
 
 def size_bytes(text: str) -> int | None:

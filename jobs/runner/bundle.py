@@ -12,7 +12,6 @@ from jobs.book.models import Attempt, Job, Node
 from jobs.runner.machine import SentFile, environment_file
 
 RENDEZVOUS_PORT = 29_500
-UPLOAD = "upload.tar.gz"
 
 
 def bundle(
@@ -22,7 +21,6 @@ def bundle(
     nodes: Sequence[Node],
     hosts: Sequence[str],
     secrets: Mapping[str, str],
-    upload: bytes | None,
     tells: Mapping[str, str],
 ) -> list[SentFile]:
     """`hosts`: under which the nodes reach each other, in the order of ranks. `tells`: how the job itself says how far it is."""
@@ -38,8 +36,6 @@ def bundle(
     made += [
         SentFile(f"work/{file['path']}", str(file["text"]).encode(), bool(file.get("executable"))) for file in job.files
     ]
-    if upload is not None:
-        made.append(SentFile(UPLOAD, upload))
     return made
 
 
@@ -67,8 +63,6 @@ def of_rank(attempt: Attempt, node: Node, nodes: Sequence[Node], hosts: Sequence
 def command_script(job: Job, attempt: Attempt) -> str:
     """Fetches what it needs, then becomes the command. A step that fails ends it with its own code."""
     steps = ["set -e"]
-    if job.upload_id:
-        steps.append(f"tar -xzf ../{UPLOAD}")
     if job.repository:
         revision = job.revision or "HEAD"
         steps += [

@@ -23,7 +23,7 @@ def claim(*, attempt_id: int, now: datetime) -> Attempt | None:
     mine = uuid.uuid4()
     if not due(now=now).filter(pk=attempt_id).update(claim=mine, claimed_until=now + LEASE):
         return None
-    return Attempt.objects.select_related("job__team", "job__upload", "job__created_by").get(pk=attempt_id, claim=mine)
+    return Attempt.objects.select_related("job__team", "job__created_by").get(pk=attempt_id, claim=mine)
 
 
 def still_mine(attempt: Attempt) -> bool:

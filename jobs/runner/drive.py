@@ -165,14 +165,12 @@ def errands_of(attempt: Attempt, nodes: Sequence[Node], step: Step) -> list[Erra
 
 
 def _files(attempt: Attempt, node: Node, nodes: Sequence[Node]) -> list[SentFile]:
-    upload = attempt.job.upload
     return bundle(
         attempt=attempt,
         node=node,
         nodes=nodes,
         hosts=hosts_of(nodes),
         secrets=secrets_of(attempt),
-        upload=bytes(upload.data) if upload else None,
         tells=tells_of(attempt),
     )
 

@@ -79,11 +79,17 @@ def _take_word_of_agent(run: HookRun, now: datetime) -> None:
         return
     result = action.result
     lines = str(result.get("output", "")).strip().splitlines()
-    said = {"exit_code": _whole(result.get("exit_code")), "last_line": lines[-1] if lines else action.detail}
-    if action.state == AgentActionState.DONE:
-        end_run(run, HookState.DONE, at=action.ended_at or now, **said)  # type: ignore[arg-type]  # as the mapping above has them
-    elif action.state == AgentActionState.FAILED:
-        end_run(run, HookState.FAILED, code="said_no", at=action.ended_at or now, **said)  # type: ignore[arg-type]
+    ends = {AgentActionState.DONE: (HookState.DONE, ""), AgentActionState.FAILED: (HookState.FAILED, "said_no")}
+    if (end := ends.get(AgentActionState(action.state))) is not None:
+        state, code = end
+        end_run(
+            run,
+            state,
+            at=action.ended_at or now,
+            code=code,
+            exit_code=_whole(result.get("exit_code")),
+            last_line=lines[-1] if lines else action.detail,
+        )
     elif action.state == AgentActionState.RUNNING and run.state == HookState.ASKED:
         HookRun.objects.filter(pk=run.pk, state=HookState.ASKED).update(
             state=HookState.RUNNING, started_at=action.started_at
