@@ -112,6 +112,8 @@ class JobForm(forms.Form):
         assert isinstance(project, forms.ModelChoiceField)
         running = Instance.objects.filter(team=team, gone_at=None, managed=True, state=InstanceState.RUNNING)
         machines.queryset = running.exclude(ssh=[]).order_by("name")
+        if not machines.queryset.exists():
+            machines.help_text = _("No registered machine runs and can be reached over SSH.")
         project.queryset = Project.objects.filter(team=team, archived_at=None).order_by("name")
 
     def order(self) -> Order:
