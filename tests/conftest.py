@@ -35,9 +35,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         call_command("messages", only_compile=True, verbosity=0)
 
 
+# Whole processes and browsers against the real clock: on a machine that does much else, one waits too long now and then.
+REAL_TIME = {"e2e", "sandbox"}
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What starts whole installations comes first: at the end, one worker would wait for the other. Such tests ask for a longer timeout."""
+    """What starts whole installations comes first: at the end, one worker would wait for the other. Such tests ask for a longer timeout.
+
+    What fails against the real clock is tried once more; the summary names it.
+    """
+    for item in items:
+        if item.path.parent.name in REAL_TIME:
+            item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
 
 
