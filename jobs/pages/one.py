@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -20,10 +21,9 @@ from fleet.teams.audit import Actor
 from fleet.teams.models import Role
 from jobs.book.manage import stop_job
 from jobs.book.models import Attempt, Job, Node
-from jobs.logs.read import LogLine, find_lines, last_lines, line_count, whole_log
-from jobs.pages.shown import JobLine, figures_of, finding_lines, jobs_of, node_lines, step_lines
-
-TAIL = 200
+from jobs.logs.read import whole_log
+from jobs.pages.panels import PANELS
+from jobs.pages.shown import JobLine, figures_of, jobs_of
 
 
 @require_safe
@@ -40,13 +40,28 @@ def context_of(request: TeamRequest, found: Job) -> dict[str, Any]:
         "line": JobLine(found, timezone.now()),
         "attempt": attempt,
         "attempts": list(found.attempts.order_by("number")),
-        "nodes": node_lines(attempt),
-        "findings": finding_lines(attempt),
         "figures": figures_of(attempt),
-        "steps": step_lines(found),
-        "log": log_of(request, attempt),
+        "panels": drawn_panels(request, found, attempt),
+        "query": request.GET.urlencode(),
         "may_act": request.membership.can(Role.OPERATOR),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPanel:
+    name: str
+    template: str
+    keeps: bool
+    context: dict[str, Any]
+
+
+def drawn_panels(request: TeamRequest, found: Job, attempt: Attempt) -> dict[str, list[DrawnPanel]]:
+    """Those that have something to show, by their place."""
+    drawn: dict[str, list[DrawnPanel]] = {"main": [], "side": [], "foot": []}
+    for panel in PANELS:
+        if (context := panel.context(request, found, attempt)) is not None:
+            drawn[panel.place].append(DrawnPanel(panel.name, panel.template, panel.keeps, context))
+    return drawn
 
 
 def attempt_of(found: Job, asked: str) -> Attempt:
@@ -54,24 +69,6 @@ def attempt_of(found: Job, asked: str) -> Attempt:
     rows = found.attempts.order_by("-number")
     known = rows.filter(number=int(asked)).first() if asked.isdecimal() and len(asked) < 6 else None
     return known or rows[0]
-
-
-def log_of(request: TeamRequest, attempt: Attempt) -> dict[str, Any]:
-    """The end of one machine's log, or the lines in which the words stand."""
-    rank, words = request.GET.get("rank", ""), request.GET.get("q", "").strip()[:200]
-    nodes = attempt.nodes.order_by("rank")
-    node = (nodes.filter(rank=int(rank)).first() if rank.isdecimal() and len(rank) < 5 else None) or nodes[0]
-    lines: list[LogLine]
-    lines, more = find_lines(node, words, most=TAIL) if words else (last_lines(node, TAIL), False)
-    return {
-        "node": node,
-        "lines": lines,
-        "more": more,
-        "words": words,
-        "count": line_count(node),
-        "several": nodes.count() > 1,
-        "ranks": range(nodes.count()),
-    }
 
 
 @require_safe

@@ -1,0 +1,16 @@
+"""The panels of a job's page, in their order. One file each, one line here; JobPanel is in panel.py."""
+
+from __future__ import annotations
+
+from jobs.pages.panels import facts, findings, log, machines, steps
+from jobs.pages.panels.panel import JobPanel
+
+__all__ = ["PANELS", "JobPanel"]
+
+PANELS: tuple[JobPanel, ...] = (
+    findings.PANEL,
+    machines.PANEL,
+    facts.PANEL,
+    steps.PANEL,
+    log.PANEL,
+)
