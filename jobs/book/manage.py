@@ -18,6 +18,7 @@ from jobs.book.models import OPEN_STATES, Attempt, Job, JobKind, JobState, Node,
 from jobs.book.names import new_marker
 from jobs.book.order import JobRefused, Order
 from jobs.book.refusing import refuse_machines, refuse_order
+from jobs.book.serving import refuse_serving
 from jobs.book.signals import announce
 
 
@@ -100,6 +101,7 @@ def order_of(job: Job) -> Order:
         "processes_per_node",
         "retries",
         "resume_arguments",
+        "serving",
     )
     return Order(
         kind=JobKind(job.kind),
@@ -131,8 +133,10 @@ def _row(*, actor: Actor, team: Team, order: Order, now: datetime, key: str, rer
         "when_done",
         "deadline_at",
     )
+    serving = refuse_serving(order)
     return Job(
         team=team,
+        serving=serving.to_json() if serving else {},
         predicted=dict(order.predicted),
         files=[dict(file) for file in order.files],
         environment=dict(order.environment),

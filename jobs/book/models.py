@@ -71,6 +71,8 @@ class Job(models.Model):
     retries = models.PositiveSmallIntegerField(default=0)
     # Appended to the command of an attempt after the first: how it goes on from a checkpoint.
     resume_arguments = models.CharField(max_length=400, blank=True)
+    # book.serving.Serving; {} for other kinds.
+    serving = models.JSONField(default=dict, blank=True)
     when_done = models.CharField(max_length=8, choices=WhenDone, default=WhenDone.IDLE)
     deadline_at = models.DateTimeField(null=True, blank=True)
     rerun_of = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="reruns")

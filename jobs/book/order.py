@@ -42,5 +42,7 @@ class Order:
     processes_per_node: int | None = None
     retries: int = 0
     resume_arguments: str = ""
+    # book.serving.Serving: at least its port where the kind is serving.
+    serving: Mapping[str, Any] = field(default_factory=dict)
     when_done: WhenDone = WhenDone.IDLE
     deadline_at: datetime | None = None

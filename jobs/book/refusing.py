@@ -13,6 +13,7 @@ from fleet.inventory.models import Instance
 from fleet.providers.base import InstanceState
 from fleet.teams.models import Team
 from jobs.book.order import JobRefused, Order
+from jobs.book.serving import refuse_serving
 from jobs.book.values import environment_problem, is_relative
 
 MOST_MACHINES = 64
@@ -25,6 +26,7 @@ def refuse_order(order: Order, now: datetime) -> None:
     _refuse_values(order)
     _refuse_repository(order)
     _refuse_paths(order)
+    refuse_serving(order)
     _refuse_limits(order, now)
 
 

@@ -19,6 +19,7 @@ from jobs.book.manage import create_job
 from jobs.book.models import Job
 from jobs.book.order import JobRefused
 from jobs.pages.forms import JobForm
+from jobs.pages.serving_fields import PREFIX
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -52,7 +53,8 @@ def begun(request: TeamRequest, form: JobForm, known: Job | None) -> Job | None:
             rerun_of=known,
         )
     except JobRefused as refusal:
-        form.add_error(refusal.field if refusal.field in form.fields else None, str(refusal.text))
+        name = refusal.field.replace(".", "_")
+        form.add_error(name if name in form.fields else None, str(refusal.text))
         return None
 
 
@@ -75,8 +77,13 @@ def initial_of(job: Job) -> dict[str, Any]:
     machines = [node.instance_id for node in attempt.nodes.all()] if attempt else []
     pairs = "\n".join(f"{name}={value}" for name, value in job.environment.items())
     secrets = "\n".join(f"{name}=" for name in job.secret_names)
-    return {name: getattr(job, name) for name in names} | {
-        "machines": machines,
-        "environment": pairs,
-        "secrets": secrets,
-    }
+    serving = {f"{PREFIX}{name}": value for name, value in job.serving.items()}
+    return (
+        {name: getattr(job, name) for name in names}
+        | serving
+        | {
+            "machines": machines,
+            "environment": pairs,
+            "secrets": secrets,
+        }
+    )

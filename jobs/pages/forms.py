@@ -17,6 +17,7 @@ from fleet.teams.fields import LineField
 from fleet.teams.models import Project, Team
 from jobs.book.models import JobKind, WhenDone
 from jobs.book.order import Order
+from jobs.pages.serving_fields import ServingFields, take_serving
 
 _PAIR = re.compile(r"\s*(?:export\s+)?([^=\s]+)=(.*)")
 
@@ -50,8 +51,10 @@ def unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-class JobForm(forms.Form):
+class JobForm(ServingFields, forms.Form):
     """Names of fields are those of Order, so that a refusal finds its own."""
+
+    field_order = ("name", "kind", "machines", "command", *ServingFields.base_fields)
 
     name = LineField(label=_("Name"), max_length=120)
     kind = forms.ChoiceField(label=_("Kind"), choices=JobKind.choices, initial=JobKind.TRAINING)
@@ -123,6 +126,7 @@ class JobForm(forms.Form):
             "kind": JobKind(given["kind"]),
             "when_done": WhenDone(given["when_done"]),
             "deadline_at": aware(given["deadline_at"]),
+            "serving": take_serving(given),
         }
         return Order(**given)
 
