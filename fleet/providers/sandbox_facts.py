@@ -33,16 +33,8 @@ STATES: Mapping[str, InstanceState] = {
     "terminating": InstanceState.TERMINATING,
     "terminated": InstanceState.TERMINATED,
 }
-BILLING: Mapping[str, Billing] = {
-    "provisioning": Billing.NONE,
-    "starting": Billing.STORAGE,
-    "running": Billing.FULL,
-    "stopping": Billing.FULL,
-    "stopped": Billing.STORAGE,
-    "reclaimed": Billing.STORAGE,
-    "terminating": Billing.STORAGE,
-    "terminated": Billing.NONE,
-}
+# What it says that it charges for.
+CHARGED: Mapping[str, Billing] = {"full": Billing.FULL, "storage": Billing.STORAGE, "none": Billing.NONE}
 MARKETS: Mapping[str, Market] = {
     "on_demand": Market.ON_DEMAND,
     "spot": Market.SPOT,
@@ -79,7 +71,7 @@ def _instance(row: dict[str, Any]) -> ProviderInstance:
         state=STATES.get(raw, InstanceState.UNKNOWN),
         raw_state=raw,
         state_reason=str(row.get("status_reason") or ""),
-        billing=BILLING.get(raw, Billing.UNKNOWN),
+        billing=CHARGED.get(str(row.get("charged")), Billing.UNKNOWN),
         market=MARKETS.get(str(row.get("market")), Market.UNKNOWN),
         tenancy=TENANCIES.get(str(row.get("tenancy")), Tenancy.UNKNOWN),
         instance_type=str(row.get("type") or ""),

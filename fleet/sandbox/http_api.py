@@ -147,6 +147,8 @@ class SandboxAPI:
         rental = self.desk.change(machine_id, ACTS[word])
         if rental.status != before and self.lies.takes("forgets"):
             rental.instead = before
+        if rental.status != before and word == "stop" and self.lies.takes("bills_on"):
+            rental.bills_on = True
         return self._json(rental)
 
     def save_image(self, request: Request, machine_id: str) -> JSON:
@@ -216,6 +218,7 @@ def instance_json(rental: Rental, image_name: str) -> JSON:
         "name": rental.name,
         "status": rental.status,
         "status_reason": rental.reason,
+        "charged": rental.charged,
         "type": offer.name,
         "region": rental.region,
         "market": rental.market,

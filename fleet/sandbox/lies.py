@@ -16,6 +16,7 @@ MOST = 100_000
 # How many more calls each of these answers with a lie.
 COUNTED = (
     "still_running",  # an act is accepted, and nothing happens
+    "bills_on",  # a stop is carried out, and the whole machine is charged as before
     "forgets",  # an act begins, and what was before comes back
     "busy",  # 429 with Retry-After
     "gone",  # 410

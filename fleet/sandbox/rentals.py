@@ -25,6 +25,19 @@ PASSING = {
 }
 
 
+# What is charged in each state: everything, the disk, or nothing.
+CHARGED = {
+    "provisioning": "none",
+    "starting": "storage",
+    "running": "full",
+    "stopping": "full",
+    "stopped": "storage",
+    "reclaimed": "storage",
+    "terminating": "storage",
+    "terminated": "none",
+}
+
+
 class WrongStateError(Exception):
     """The machine cannot do this in its present state."""
 
@@ -49,16 +62,21 @@ class Rental:
     reclaim_at: float | None = None
     reclaimed_every: float | None = None
     reason: str = ""
-    # What a lie made of it: a passing state that ends elsewhere, an end that is none, a list that is late (lies.py).
+    # What a lie made of it: a passing state that ends elsewhere, an end that is none, a list that is late, a stop that saves nothing (lies.py).
     instead: str = ""
     comes_back_at: float | None = None
     listed_from: float | None = None
+    bills_on: bool = False
     labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_up(self) -> bool:
         """Whether its operating system runs, so that its agent can report."""
         return self.status in {"running", "stopping"}
+
+    @property
+    def charged(self) -> str:
+        return "full" if self.bills_on else CHARGED[self.status]
 
     def advance(self, now: float) -> bool:
         """Go through every change that was due by `now`; says whether there was one."""
@@ -84,6 +102,8 @@ class Rental:
         self.status, self.status_since, self.instead = status, at, ""
         if status == "running":
             self.comes_back_at = None
+        if status in {"running", "terminated"}:
+            self.bills_on = False
         self.reason = "spot capacity was reclaimed" if status == "reclaimed" else ""
         if status == "running":
             self.started_at, self.stopped_at = at, None

@@ -183,6 +183,17 @@ class TestLies:
         lab.run(900)
         assert (now(stop).state, now(stop).attempts) == ("proved", 3)
 
+    def test_stopped_and_charged_as_before_is_no_stop(self, lab, by, machine):
+        lab.lie(bills_on=1)
+        stop = request_stop(actor=by, instance=machine)
+        lab.run(100)
+        assert (now(stop).state, now(machine).state, now(machine).billing) == ("verifying", "stopped", "full")
+        lab.run(3 * 3600)
+        assert now(stop).state == "verifying"
+        end = request_terminate(actor=by, instance=machine, accept_loss=True)
+        lab.run(120)
+        assert (now(end).state, now(machine).billing) == ("proved", "none")
+
     def test_accepted_and_forgotten(self, lab, by, machine):
         lab.lie(forgets=1)
         stop = request_stop(actor=by, instance=machine)

@@ -83,7 +83,15 @@ def error(code: str) -> dict[str, Any]:
 
 def row(**fields: object) -> dict[str, Any]:
     gpu = {"model": "NVIDIA L4", "count": 1, "memory_mib": 23034}
-    return {"id": "sb-1", "name": "one", "status": "running", "region": "r", "gpu": gpu, "currency": "USD"} | fields
+    return {
+        "id": "sb-1",
+        "name": "one",
+        "status": "running",
+        "charged": "full",
+        "region": "r",
+        "gpu": gpu,
+        "currency": "USD",
+    } | fields
 
 
 class TestAgainstTheSandbox:
@@ -212,7 +220,10 @@ class TestListing:
         assert list(Sandbox({"key": KEY}).instances()) == []
 
     def test_a_new_word_becomes_unknown_and_is_kept(self, answers) -> None:
-        answers(200, {"instances": [row(status="hibernating", market="barter", tenancy="loft")], "next": None})
+        answers(
+            200,
+            {"instances": [row(status="hibernating", charged="tears", market="barter", tenancy="loft")], "next": None},
+        )
         (machine,) = Sandbox({"key": KEY}).instances()
         assert (machine.state, machine.raw_state) == (InstanceState.UNKNOWN, "hibernating")
         assert (machine.billing, machine.market, machine.tenancy) == (Billing.UNKNOWN, Market.UNKNOWN, Tenancy.UNKNOWN)
