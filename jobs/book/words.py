@@ -17,6 +17,7 @@ WHYS: Words = {
     "deadline": gettext_lazy("its deadline came"),
     "exit": gettext_lazy("the command ended with an error"),
     "not_prepared": gettext_lazy("a machine could not be prepared in time"),
+    "no_way": gettext_lazy("its machines do not reach each other"),
     "lost": gettext_lazy("it was ended from outside, and nobody saw how"),
     "rebooted": gettext_lazy("a machine was started anew under it"),
     "machine_gone": gettext_lazy("a machine was switched off or given back"),
@@ -27,6 +28,8 @@ EVENTS: Words = {
     "ended": pgettext_lazy("job", "ended on the machine"),
     "lost_node": pgettext_lazy("job", "nobody knows what became of it on the machine"),
     "unreachable": pgettext_lazy("job", "machine cannot be reached"),
+    "no_way": pgettext_lazy("job", "machines do not reach each other"),
+    "slow_network": pgettext_lazy("job", "the network between machines is slow"),
     "reached_again": pgettext_lazy("job", "machine is reached again"),
     "stop_asked": pgettext_lazy("job", "stop asked for"),
     "retry": pgettext_lazy("job", "tried again"),
@@ -48,6 +51,16 @@ ERRORS: Words = {
     "refused": gettext_lazy("the machine refused the step"),
     "no_shell": gettext_lazy("it runs no commands over SSH"),
     "bad_answer": gettext_lazy("it answered something else than was asked"),
+    "no_interface": gettext_lazy(
+        "no address of it is known that others could use: it has no python3 to ask, or no network interface"
+    ),
+    "port_taken": gettext_lazy("it cannot listen at this port, at which the ranks find each other"),
+    "no_way": gettext_lazy(
+        "it does not reach the other at this port: open all TCP ports between the machines of a job"
+    ),
+    "ports_closed": gettext_lazy(
+        "the other answers at this port, but not at those that the system chooses: open all TCP ports between the machines of a job"
+    ),
 }
 # How a state is drawn: the mark of a GPU's state that means the same, or of a severity.
 MARKS: Mapping[str, str] = {

@@ -20,16 +20,25 @@ def bundle(
     node: Node,
     nodes: Sequence[Node],
     hosts: Sequence[str],
+    interface: str,
     secrets: Mapping[str, str],
     tells: Mapping[str, str],
 ) -> list[SentFile]:
-    """`hosts`: under which the nodes reach each other, in the order of ranks. `tells`: how the job itself says how far it is."""
+    """`hosts`: under which the nodes reach each other, in the order of ranks; `interface`: this one's, "" = not known. `tells`: how the job itself says how far it is."""
     job = attempt.job
     made = [
         SentFile("command.sh", command_script(job, attempt).encode()),
         SentFile(
             "environment",
-            environment_file({**job.environment, **of_rank(attempt, node, nodes, hosts), **tells, **secrets}),
+            environment_file(
+                {
+                    **of_interface(interface),
+                    **job.environment,
+                    **of_rank(attempt, node, nodes, hosts),
+                    **tells,
+                    **secrets,
+                }
+            ),
         ),
         SentFile("work/hosts", "".join(f"{host} slots={job.processes_per_node or 1}\n" for host in hosts).encode()),
     ]
@@ -37,6 +46,16 @@ def bundle(
         SentFile(f"work/{file['path']}", str(file["text"]).encode(), bool(file.get("executable"))) for file in job.files
     ]
     return made
+
+
+def rendezvous_port(attempt: Attempt) -> int:
+    """Two jobs on one machine must not meet."""
+    return RENDEZVOUS_PORT + attempt.pk % 500
+
+
+def of_interface(name: str) -> dict[str, str]:
+    """Over which ranks talk: left to themselves, NCCL and gloo may choose a bridge of containers. What the job says itself goes before."""
+    return {"NCCL_SOCKET_IFNAME": name, "GLOO_SOCKET_IFNAME": name, "TP_SOCKET_IFNAME": name} if name else {}
 
 
 def of_rank(attempt: Attempt, node: Node, nodes: Sequence[Node], hosts: Sequence[str]) -> dict[str, str]:
@@ -50,8 +69,7 @@ def of_rank(attempt: Attempt, node: Node, nodes: Sequence[Node], hosts: Sequence
         "NODE_RANK": str(node.rank),
         "NNODES": str(len(nodes)),
         "MASTER_ADDR": hosts[0],
-        # Two jobs on one machine must not meet.
-        "MASTER_PORT": str(RENDEZVOUS_PORT + attempt.pk % 500),
+        "MASTER_PORT": str(rendezvous_port(attempt)),
         "PYTHONUNBUFFERED": "1",
     }
     if job.processes_per_node:

@@ -34,6 +34,9 @@ class Act(StrEnum):
     """What is done on one machine. All but NOTHING look and read the log as well."""
 
     NOTHING = "nothing"
+    # Of several: which interfaces it has; then all at once, whether they reach each other.
+    ASK = "ask"
+    MEET = "meet"
     PREPARE = "prepare"
     LAUNCH = "launch"
     LOOK = "look"
@@ -53,6 +56,7 @@ ENDS = {
     "deadline": State.STOPPED,
     "exit": State.FAILED,
     "not_prepared": State.FAILED,
+    "no_way": State.FAILED,
     "lost": State.LOST,
     "rebooted": State.LOST,
     "machine_gone": State.LOST,
@@ -61,8 +65,13 @@ ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """`launched`: it was, or may have been, written before it was done. `ended_at`: when it was seen to have. `lost`: "" or why nobody can say how it ended."""
+    """`launched`: it was, or may have been, written before it was done. `ended_at`: when it was seen to have. `lost`: "" or why nobody can say how it ended.
+    `asked`, `met`: whether it said its interfaces, and whether it reached the others; true of a machine by itself. `refused`: why nothing is launched on it.
+    """
 
+    asked: bool = True
+    met: bool = True
+    refused: str = ""
     prepared: bool = False
     launched: bool = False
     started: bool = False
@@ -123,6 +132,8 @@ def _preparing(facts: Facts) -> tuple[State, str]:
         return _stopping(facts, "machine_gone")
     if facts.asked:
         return _stopping(facts, facts.asked)
+    if refused := next((node.refused for node in nodes if node.refused), ""):
+        return _stopping(facts, refused)
     if all(node.prepared for node in nodes):
         return State.RUNNING, ""
     if facts.now - facts.since >= PREPARED_WITHIN:
@@ -157,12 +168,21 @@ def act_on(node: NodeFacts, state: State, facts: Facts) -> Act:
         return Act.NOTHING
     match state:
         case State.PREPARING:
-            return Act.NOTHING if node.prepared else Act.PREPARE
+            return _preparing_act(node, facts)
         case State.RUNNING:
             return Act.LOOK if node.started else Act.LAUNCH
         case State.STOPPING:
             return _ending(node, facts)
     return Act.NOTHING
+
+
+def _preparing_act(node: NodeFacts, facts: Facts) -> Act:
+    """What is sent names the others' addresses, so that all of them come first; and they only meet if all do."""
+    if not all(each.asked for each in facts.nodes):
+        return Act.NOTHING if node.asked else Act.ASK
+    if not all(each.met for each in facts.nodes):
+        return Act.MEET
+    return Act.NOTHING if node.prepared else Act.PREPARE
 
 
 def _ending(node: NodeFacts, facts: Facts) -> Act:

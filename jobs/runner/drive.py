@@ -25,6 +25,7 @@ from jobs.runner.claims import claim, release, still_mine
 from jobs.runner.course import Act, Facts, NodeFacts, State, Step, advance
 from jobs.runner.ending import end_attempt
 from jobs.runner.machine import SentFile
+from jobs.runner.meeting import REFUSED, has_met, has_said, hosts_of, interface_of, orders_of, settle
 from jobs.runner.places import places_of
 from jobs.runner.take_in import take_in
 from jobs.runner.tells import tells_of
@@ -75,6 +76,7 @@ def go_round(attempt: Attempt, nodes: Sequence[Node], step: Step, now: datetime)
                 at=timezone.now(),
             )
         _note_key(report, nodes, now)
+    settle(attempt, nodes, reports, at=timezone.now())
 
 
 def nodes_of(attempt: Attempt) -> list[Node]:
@@ -86,7 +88,7 @@ def facts_of(attempt: Attempt, nodes: Sequence[Node], now: datetime) -> Facts:
         now=now,
         state=State(attempt.state),
         since=_since(attempt),
-        nodes=tuple(node_facts(node) for node in nodes),
+        nodes=tuple(node_facts(node, is_alone=len(nodes) == 1) for node in nodes),
         asked=asked_of(attempt, now),
         why=attempt.why,
     )
@@ -97,8 +99,11 @@ def _since(attempt: Attempt) -> datetime:
     return event.at if event else attempt.created_at
 
 
-def node_facts(node: Node) -> NodeFacts:
+def node_facts(node: Node, *, is_alone: bool) -> NodeFacts:
     return NodeFacts(
+        asked=is_alone or has_said(node),
+        met=is_alone or has_met(node),
+        refused="no_way" if node.error in REFUSED else "",
         prepared=node.prepared_at is not None,
         launched=node.launched_at is not None,
         started=node.started_at is not None,
@@ -145,6 +150,7 @@ def _intend(node: Node, act: Act, now: datetime) -> None:
 def errands_of(attempt: Attempt, nodes: Sequence[Node], step: Step) -> list[Errand]:
     key = private_keys([attempt.job.team_id]).get(attempt.job.team_id, "")
     hosts = list(SshHost.objects.filter(instance__in=[node.instance_id for node in nodes]))
+    orders = orders_of(attempt, nodes) if Act.MEET in step.acts else {}
     found = []
     for node, act in zip(nodes, step.acts, strict=True):
         if act is Act.NOTHING:
@@ -159,6 +165,7 @@ def errands_of(attempt: Attempt, nodes: Sequence[Node], step: Step) -> list[Erra
                 private_key=key,
                 log_offset=node.log_offset,
                 files=_files(attempt, node, nodes) if act is Act.PREPARE else (),
+                meeting=orders.get(node.pk, {}),
             )
         )
     return found
@@ -170,16 +177,10 @@ def _files(attempt: Attempt, node: Node, nodes: Sequence[Node]) -> list[SentFile
         node=node,
         nodes=nodes,
         hosts=hosts_of(nodes),
+        interface=interface_of(node),
         secrets=secrets_of(attempt),
         tells=tells_of(attempt),
     )
-
-
-def hosts_of(nodes: Sequence[Node]) -> list[str]:
-    """Under which they reach each other; a machine by itself is its own loopback."""
-    if len(nodes) == 1:
-        return ["127.0.0.1"]
-    return [places[0][0].host if (places := places_of(node.instance, [])) else node.instance.name for node in nodes]
 
 
 def secrets_of(attempt: Attempt) -> Mapping[str, str]:

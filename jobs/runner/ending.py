@@ -57,7 +57,7 @@ def may_retry(attempt: Attempt, job: Job, nodes: Sequence[Node]) -> bool:
         attempt.state in RETRIED
         and attempt.number <= job.retries
         and is_there
-        and attempt.why not in {"not_prepared", "machine_gone"}
+        and attempt.why not in {"not_prepared", "no_way", "machine_gone"}
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import re
 import shlex
 import tarfile
@@ -15,14 +16,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 import asyncssh
 
 from jobs.book.names import MARKER
+from jobs.nodes import on_nodes
 
 CALL_SECONDS = 30.0
 UPLOAD_SECONDS = 300.0
+# The others may come later, and they send to each other (jobs/nodes/meeting.py).
+MEET_SECONDS = 60.0
 # Of an answer that is no log.
 ANSWER_BYTES = 64 * 1024
 READ_BYTES = 1024 * 1024
@@ -90,6 +94,11 @@ def packed(files: Iterable[SentFile]) -> bytes:
 
 
 @cache
+def nodes_program() -> bytes:
+    return Path(on_nodes.__file__).read_bytes()
+
+
+@cache
 def script() -> str:
     return (Path(__file__).parent / "on_machine.sh").read_text(encoding="utf-8")
 
@@ -133,6 +142,15 @@ class Machine:
     async def signal(self, name: Signal) -> int:
         """To every process of the job. Returns how many there were."""
         return _whole(_must(await self._ask("signal", name), "signalled")) or 0
+
+    async def interfaces(self) -> list[str]:
+        """`name address prefix speed`, one each (jobs/nodes/addresses.py); empty where it has no Python to ask."""
+        answer = (await self._run("nodes", "interfaces", given=nodes_program())).decode("utf-8", "replace")
+        return [line.removeprefix("interface=") for line in answer.splitlines() if line.startswith("interface=")]
+
+    async def meet(self, order: Mapping[str, Any]) -> dict[str, str]:
+        """What it says of the way to the others (jobs/nodes/meeting.py), who are asked at the same time."""
+        return await self._ask("nodes", "meet", json.dumps(order), given=nodes_program(), seconds=MEET_SECONDS)
 
     async def forget(self) -> None:
         """Removes the job's directory, when it has ended."""

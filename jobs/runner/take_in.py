@@ -12,6 +12,7 @@ from jobs.logs.store import store_part
 from jobs.metrics.store import store_lines
 from jobs.runner.course import Act
 from jobs.runner.machine import Seen
+from jobs.runner.meeting import note_interfaces
 from jobs.runner.visit import Report
 
 # Is told once of each kind, not at every visit.
@@ -26,6 +27,8 @@ def take_in(attempt: Attempt, node: Node, report: Report, *, secrets: Mapping[st
         note(attempt.job, "reached_again", at=at, attempt=attempt, node=node)
     node.reached_at, node.failures, node.error, node.error_detail = at, 0, "", ""
     node.address = str(report.address)
+    if report.act is Act.ASK:
+        note_interfaces(node, report)
     if report.act is Act.PREPARE:
         node.prepared_at, node.state = at, JobState.PREPARING
         note(attempt.job, "prepared", at=at, attempt=attempt, node=node)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fleet.guard import Guard, RefusedAddressError
 from fleet.inventory.remote import RemoteError, SshAddress, open_ssh
@@ -31,11 +32,12 @@ class Errand:
     private_key: str = field(repr=False)
     log_offset: int = 0
     files: Sequence[SentFile] = field(default=(), repr=False)
+    meeting: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of it. `error` "" = it was reached, and did what it should. `offered`: a host key that nobody confirmed yet."""
+    """What came of it. `error` "" = it was reached, and did what it should. `offered`: a host key that nobody confirmed yet. `met`: what it said of the others."""
 
     node: int
     act: Act
@@ -43,6 +45,8 @@ class Report:
     seen: Seen | None = None
     parts: tuple[Part, ...] = ()
     signalled: int = 0
+    interfaces: tuple[str, ...] = ()
+    met: Mapping[str, str] | None = None
     error: str = ""
     detail: str = ""
     offered: str = ""
@@ -86,6 +90,10 @@ async def _do(errand: Errand, machine: Machine, report: Report) -> Report:
         case Act.PREPARE:
             await machine.prepare(errand.files)
             return report
+        case Act.ASK:
+            return replace(report, interfaces=tuple(await machine.interfaces()))
+        case Act.MEET:
+            return replace(report, met=await machine.meet(errand.meeting))
         case Act.LAUNCH:
             await machine.launch()
         case Act.TERM | Act.KILL:

@@ -14,8 +14,10 @@ from fleet.teams.audit import Actor
 from jobs.book.manage import create_job
 from jobs.book.models import Attempt, Job, JobKind
 from jobs.book.order import Order
+from jobs.nodes import meeting
 from jobs.runner.drive import drive
 from tests.jobs.machines import SshMachine, ssh_machine, user
+from tests.jobs.network import NetMachine, network
 
 ACTOR = Actor.system("test")
 
@@ -43,6 +45,33 @@ def machine_of(acme, make_instance, loopback, tmp_path: Path) -> Iterator[Callab
                     pinned=server.host_key,
                     pinned_at=timezone.now(),
                 )
+            return instance, server
+
+        yield make
+
+
+@pytest.fixture
+def cluster(
+    acme, make_instance, settings, monkeypatch, tmp_path: Path
+) -> Iterator[Callable[..., tuple[Instance, NetMachine]]]:
+    """cluster("a") is a machine of acme in namespaces of its own, beside the others that it made (tests/jobs/network.py)."""
+    key = set_ssh_key(actor=ACTOR, team=acme)
+    monkeypatch.setattr(meeting, "SEND_SECONDS", 0.5)
+    monkeypatch.setattr(meeting, "WAIT_SECONDS", 5.0)
+    with network(tmp_path, welcome=key.public_key) as made:
+        settings.ALLOWED_NETWORKS = ["127.0.0.0/8", f"{made.public}.0/24"]
+
+        def make(name: str, **how: bool) -> tuple[Instance, NetMachine]:
+            server = made.add(**how)
+            place = {"host": server.public, "port": server.port, "user": "root", "kind": "direct"}
+            instance = make_instance(name=name, ssh=[place], managed=True)
+            SshHost.objects.create(
+                instance=instance,
+                host=server.public,
+                port=server.port,
+                pinned=server.host_key,
+                pinned_at=timezone.now(),
+            )
             return instance, server
 
         yield make

@@ -19,7 +19,7 @@ from tests.programs import needs
 
 CONFIG = """
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {listen}
 HostKey {host_key}
 PidFile {folder}/pid
 AuthorizedKeysFile {folder}/authorized_keys
@@ -84,8 +84,8 @@ def children(pid: int) -> list[int]:
 
 
 @contextmanager
-def ssh_machine(folder: Path, *, welcome: str, namespace: str = "") -> Iterator[SshMachine]:
-    """`welcome`: the public key that may sign in. `namespace`: of the network, where it has one of its own."""
+def ssh_machine(folder: Path, *, welcome: str) -> Iterator[SshMachine]:
+    """`welcome`: the public key that may sign in."""
     sshd = needs("sshd")
     folder.mkdir(parents=True, exist_ok=True)
     if os.getuid() == 0:
@@ -97,11 +97,13 @@ def ssh_machine(folder: Path, *, welcome: str, namespace: str = "") -> Iterator[
     (folder / "authorized_keys").write_text(welcome + "\n")
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    (folder / "config").write_text(CONFIG.format(port=port, folder=folder, host_key=folder / "host_key"))
+    (folder / "config").write_text(
+        CONFIG.format(port=port, folder=folder, host_key=folder / "host_key", listen="127.0.0.1")
+    )
     process = subprocess.Popen([sshd, "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.PIPE)
     machine = SshMachine(folder, port, key.export_public_key().decode().strip(), process)
     try:
-        _wait_for_port(port, process)
+        wait_for_port("127.0.0.1", port, process)
         yield machine
     finally:
         if process.poll() is None:
@@ -110,14 +112,14 @@ def ssh_machine(folder: Path, *, welcome: str, namespace: str = "") -> Iterator[
         end_jobs(folder / "jobs")
 
 
-def _wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for_port(host: str, port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(process.stderr.read().decode() if process.stderr else "sshd ended")
         with socket.socket() as probe:
             probe.settimeout(1)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            if probe.connect_ex((host, port)) == 0:
                 return
         time.sleep(0.02)
     raise RuntimeError("sshd does not listen")

@@ -13,7 +13,7 @@ from fleet.inventory.models import SshHost
 from fleet.inventory.remote import fingerprint
 from jobs.book.manage import stop_job
 from jobs.book.models import JobState, Node, WhenDone
-from jobs.logs.read import last_lines, whole_log
+from jobs.logs.read import whole_log
 from jobs.metrics.models import JobPoint
 from jobs.runner import drive as driving
 from jobs.runner.drive import drive
@@ -144,23 +144,6 @@ def test_a_run_that_was_killed_with_its_keeper_is_lost_and_tried_again(machine_o
     first = job.attempts.get(number=1)
     assert (first.state, first.why) == (JobState.LOST, "lost")
     assert holds_in_force(now=timezone.now()).count() == 0
-
-
-def test_two_machines_know_each_other_and_fail_together(machine_of, begin):
-    machines = [machine_of(name)[0] for name in ("a", "b")]
-    job = begin(
-        'echo "$RACKRENT_NODE_RANK of $RACKRENT_NODES at $MASTER_ADDR"; [ $NODE_RANK = 0 ] && exec sleep 600; sleep 0.2; exit 3',
-        *machines,
-    )
-    go_on(job, until=lambda job: job.state == JobState.STOPPING)
-    newest(job).nodes.filter(rank=0).update(term_sent_at=timezone.now())
-    job.events.filter(kind="stopping").update(at=timezone.now() - driving.SLOWEST)
-    newest(job).nodes.filter(rank=0).update(term_sent_at=None)
-    go_on(job)
-    assert (job.state, job.why) == (JobState.FAILED, "exit")
-    nodes = {node.rank: node for node in newest(job).nodes.all()}
-    assert (nodes[0].exit_code, nodes[1].exit_code) == (143, 3)
-    assert [line.text for line in last_lines(nodes[1])] == ["1 of 2 at 127.0.0.1"]
 
 
 def test_the_host_key_is_confirmed_by_a_person_first(machine_of, begin):
