@@ -174,6 +174,7 @@ app.conf.beat_schedule = {
         "options": {"expires": 3_000},
     },
     "jobs.examine_running": {"task": "jobs.examine_running", "schedule": 60.0, "options": {"expires": 60}},
+    "jobs.tell_of_jobs": {"task": "jobs.tell_of_jobs", "schedule": 30.0, "options": {"expires": 30}},
     "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},
     "idle.drive": {"task": "idle.drive", "schedule": 15.0, "options": {"expires": 15}},
     "idle.grow_savings": {"task": "idle.grow_savings", "schedule": 300.0, "options": {"expires": 300}},

@@ -7,6 +7,8 @@ class JobsConfig(AppConfig):
     name = "jobs"
 
     def ready(self) -> None:
+        from jobs.findings.alerts import words
         from jobs.pages.register import register
 
         register()
+        words.register()

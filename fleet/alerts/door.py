@@ -33,15 +33,18 @@ def raise_event(
     since: datetime | None = None,
     price_per_hour: Decimal | None = None,
     currency: str = "",
+    costs: bool = True,
 ) -> Alert:
     """Open the alert of (team, cause, subject), or bring it up to date; a signal of kind `signal` is folded under it.
 
     Idempotent: what is known already is no news and makes no event. Concurrent calls take turns. `values` are JSON-ready and free of secrets.
-    Without a price the machine's own stands at stake. Raises ValueError for an unknown severity.
+    Without a price the machine's own stands at stake; with `costs` False nothing does. Raises ValueError for an unknown severity.
     """
     if not RANKS.get(severity):
         raise ValueError(f"There is no severity {severity!r}; use one of urgent, warning, note.")
-    if price_per_hour is None and instance is not None:
+    if not costs:
+        price_per_hour = None
+    elif price_per_hour is None and instance is not None:
         price_per_hour, currency = instance.price_per_hour, instance.currency
     finding = Finding(
         cause=cause,

@@ -16,7 +16,7 @@ from fleet.alerts.causes import cause_of
 from fleet.alerts.channels.models import Delivery, DeliveryState
 from fleet.alerts.escalation import policy_of
 from fleet.alerts.models import Alert, AlertEvent, AlertEventKind, EscalationPolicy, Severity, Signal
-from fleet.alerts.places import machine_place, provider_name
+from fleet.alerts.places import Place, machine_place, place_of, provider_name
 from fleet.alerts.words import closed_words, remedy_of, signal_words, title_of, why_of
 from fleet.formats import money_text
 from fleet.inventory.models import Instance, ProviderAccount
@@ -96,6 +96,10 @@ class Line:
             word = state_word(self.state) if self.state else ""
             return ", ".join(part for part in (word, machine_place(self.alert.instance)) if part)
         return provider_name(self.alert.account) if self.alert.account else ""
+
+    @property
+    def about(self) -> Place | None:
+        return place_of(self.alert.subject)
 
     @cached_property
     def read_at(self) -> datetime | None:

@@ -84,7 +84,9 @@ def register_closed(words: Mapping[str, str | Promise]) -> None:
 
 
 def subject_name(alert: Alert) -> str:
-    """The machine, else the account, what a launch would have been called, the channel, else the team."""
+    """What a room above named it by; the machine, else the account, what a launch would have been called, the channel, else the team."""
+    if (named := _named.get(alert.subject.partition(":")[0])) is not None:
+        return str(alert.evidence.get("values", {}).get(named, ""))
     if alert.instance is not None:
         return alert.instance.name
     if alert.account is not None and alert.subject.startswith("account:"):
@@ -93,8 +95,6 @@ def subject_name(alert: Alert) -> str:
         return str(alert.evidence.get("values", {}).get("machine", ""))
     if alert.subject.startswith("channel:"):
         return str(alert.evidence.get("values", {}).get("channel", ""))
-    if (named := _named.get(alert.subject.partition(":")[0])) is not None:
-        return str(alert.evidence.get("values", {}).get(named, ""))
     return str(_("The fleet")) if alert.cause == "network.outage" else ""
 
 

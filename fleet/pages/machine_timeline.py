@@ -28,6 +28,7 @@ KINDS: dict[str, tuple[Text, frozenset[str]]] = {
     "alerts": (_("Alerts"), frozenset({"alerts"})),
     "stops": (_("Idle stops"), frozenset({"stops"})),
     "planned": (_("Planned acts"), frozenset({"planned"})),
+    "jobs": (_("Jobs"), frozenset({"jobs"})),
     "holds": (_("Holds"), frozenset({"holds"})),
     "operations": (_("Operations"), frozenset({"operations"})),
     "provider": (_("Provider"), frozenset({"observations", "notices"})),

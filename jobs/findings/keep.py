@@ -31,7 +31,8 @@ def keep(attempt: Attempt, found: Sequence[Finding], *, now: datetime) -> list[J
         row = known.get(finding.code)
         if row is None or row.gone_at is not None:
             note(attempt.job, "found", at=now, attempt=attempt, values={"code": finding.code})
-        row = row or JobFinding(attempt=attempt, code=finding.code, found_at=now)
+            row = row or JobFinding(attempt=attempt, code=finding.code)
+            row.found_at = now
         _write(row, finding, now)
         standing.append(row)
     gone = set(known) - {row.code for row in standing}

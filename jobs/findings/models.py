@@ -8,7 +8,7 @@ __all__ = ["JobFinding"]
 
 
 class JobFinding(models.Model):
-    """jobs.diagnosis.finding.Finding as rows; one stands per attempt and code. `gone_at`: when it was not found any more."""
+    """jobs.diagnosis.finding.Finding as rows; one stands per attempt and code. `found_at`: since when it stands; `gone_at`: when it was not found any more."""
 
     attempt = models.ForeignKey("jobs.Attempt", on_delete=models.CASCADE, related_name="findings")
     code = models.CharField(max_length=40)

@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 from fleet.telemetry.store.base import StoreError
 from jobs.book.models import Attempt, JobState
 from jobs.book.signals import job_ended
+from jobs.findings.alerts.telling import tell_of_jobs
 from jobs.findings.keep import examine
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,11 @@ def examine_ended(job_id: int) -> int:
     """Once more with all that there is: most of what explains an end is in the last lines."""
     attempt = Attempt.objects.filter(job=job_id).select_related("job").order_by("-number").first()
     return _examine(attempt) if attempt else 0
+
+
+@shared_task(name="jobs.tell_of_jobs")
+def tell_of_jobs_now() -> int:
+    return tell_of_jobs(now=timezone.now())
 
 
 def _examine(attempt: Attempt) -> int:
