@@ -20,12 +20,12 @@ from fleet.costs.rates.sheet import Rate
 from fleet.inventory.listing import PRICE_STEP, fields_of
 from fleet.inventory.models import GPU, Instance, Observation, ProviderAccount
 from fleet.providers.sandbox import Sandbox
-from fleet.providers.sandbox_facts import BILLING, STATES, instance_of
+from fleet.providers.sandbox_facts import CHARGED, STATES, instance_of
 from fleet.sandbox.cast import ENDED_DAYS, IMAGES, Member, gpu_patterns, seed_of
 from fleet.sandbox.http_api import instance_json
 from fleet.sandbox.past import KNOWN_SECONDS, Turn, currency_of, former_members, storage_price_of, turns_of
 from fleet.sandbox.readings import Machine
-from fleet.sandbox.rentals import rental_of, runs_of
+from fleet.sandbox.rentals import CHARGED_FOR, rental_of, runs_of
 from fleet.sandbox.rhythm import spent_of
 from fleet.sandbox.schedule import HISTORY_SECONDS, TIERS
 from fleet.states import GpuState
@@ -136,7 +136,7 @@ def observations_of(one: Former, born_at: float) -> Iterator[Observation]:
             unchanged_until=_moment(turn.at) - SEEN_BEFORE if number else None,
             raw_state=turn.status,
             state=STATES[turn.status],
-            billing=BILLING[turn.status],
+            billing=CHARGED[CHARGED_FOR[turn.status]],
             market=one.instance.market,
             price_per_hour=turn.price_per_hour,
             storage_price_per_hour=one.instance.storage_price_per_hour,

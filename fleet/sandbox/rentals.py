@@ -26,7 +26,7 @@ PASSING = {
 
 
 # What is charged in each state: everything, the disk, or nothing.
-CHARGED = {
+CHARGED_FOR = {
     "provisioning": "none",
     "starting": "storage",
     "running": "full",
@@ -76,7 +76,7 @@ class Rental:
 
     @property
     def charged(self) -> str:
-        return "full" if self.bills_on else CHARGED[self.status]
+        return "full" if self.bills_on else CHARGED_FOR[self.status]
 
     def advance(self, now: float) -> bool:
         """Go through every change that was due by `now`; says whether there was one."""
