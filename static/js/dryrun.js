@@ -38,7 +38,7 @@ function drawWindows(element, figure) {
   const layout = layoutOf(Number(element.dataset.h), {
     hovermode: "closest",
     margin: { l: 12, r: 24, t: 8, b: 34 },
-    xaxis: { type: "linear", range: [-0.06 * most, 1.16 * most], nticks: 6, tickformat: ",d", hoverformat: "d", title: { text: escapeText(figure.words.axis), font: { size: 11 }, standoff: 6 } },
+    xaxis: { type: "linear", range: [-0.06 * most, 1.16 * most], tick0: 0, dtick: Math.ceil(most / 5), tickformat: ",d", hoverformat: "d", title: { text: escapeText(figure.words.axis), font: { size: 11 }, standoff: 6 } },
     yaxis: { range: [1.16 * lowest, 1.16 * highest], tickprefix: before, tickformat: ",~d" },
   });
   window.Plotly.react(element, [windowsTrace(figure)], layout, CONFIG);
