@@ -57,6 +57,7 @@ from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples, serving, sources, targets, usage
 from fleet.telemetry.api import records as telemetry_records
 from fleet.telemetry.api.metrics import FleetMetricsView
+from jobs.api import jobs
 
 router = SimpleRouter()
 router.register("teams", teams.TeamViewSet)
@@ -114,6 +115,7 @@ router.register("bill-lines", bills.BillLineViewSet)
 router.register("reconciliations", comparisons.ReconciliationViewSet)
 router.register("reconciliation-lines", comparisons.ReconciliationLineViewSet)
 router.register("adjustments", comparisons.AdjustmentViewSet)
+router.register("jobs", jobs.JobViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

@@ -351,6 +351,9 @@ SPECTACULAR_SETTINGS = {
         "ChannelKind": "fleet.alerts.api.channels.KINDS",
         "DeliveryState": "fleet.alerts.channels.models.DeliveryState",
         "AlertQuiet": "fleet.alerts.models.Quiet",
+        "JobKind": "jobs.book.models.JobKind",
+        "JobState": "jobs.book.models.JobState",
+        "WhenDone": "jobs.book.models.WhenDone",
         "MachineSplitMode": "fleet.costs.attribution.models.SplitMode",
     },
     "POSTPROCESSING_HOOKS": [

@@ -49,6 +49,7 @@ from fleet.telemetry.rollups.fleet_models import (
 )
 from fleet.telemetry.serving.models import ServingLatest
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
+from jobs.book.models import Attempt, Job, Node
 
 PUBLIC_KEY = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
@@ -273,6 +274,14 @@ def fleet(acme, alice, bob, project, account, make_instance):
     route = Route.objects.create(channel=channel, severities=["urgent"])
     route.projects.add(project)
     delivery = Delivery.objects.create(channel=channel, alert=alert, state="sent", sent_at=NOW)
+    job = Job.objects.create(
+        team=acme, project=project, name="run-1", kind="training", command="python train.py", environment={"A": "1"}, secrets=b"sealed",
+        secret_names=["HF_TOKEN"], state="running", started_at=NOW, created_at=NOW, created_by=bob, created_label="bob",
+    )  # fmt: skip
+    attempt = Attempt.objects.create(
+        job=job, number=1, state="running", marker="rr-job-0123456789abcdef", directory=".rackrent/jobs/rr-job-0123456789abcdef"
+    )  # fmt: skip
+    node = Node.objects.create(attempt=attempt, instance=instance, rank=0, state="running", reached_at=NOW)
     return SimpleNamespace(
         source=source,
         offer=offer,
@@ -290,6 +299,8 @@ def fleet(acme, alice, bob, project, account, make_instance):
         account=cloud,
         image=image,
         exporter=exporter,
+        job=job,
+        node=node,
     )
 
 

@@ -36,6 +36,7 @@ from fleet.telemetry.actions.models import AgentAction
 from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, ScrapeTarget
 from fleet.telemetry.serving.models import ServingLatest
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
+from jobs.book.models import Attempt, Job, Node
 from tests.api.conftest import NOW, PUBLIC_KEY
 from tests.api.resources import LISTS
 
@@ -133,6 +134,9 @@ def more(fleet, acme, alice, make_instance):
             )
             ProviderScore.objects.create(team=other, provider="lambda", value=4, by=alice)
             SshKey.objects.create(team=other, public_key=PUBLIC_KEY, private_key=b"sealed")
+            job = Job.objects.create(team=other, project=project, name="more", command="true", created_by=alice)
+            attempt = Attempt.objects.create(job=job, number=1, marker=f"rr-job-more-{number}", directory="more")
+            Node.objects.create(attempt=attempt, instance=machine, rank=0)
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)
 
     return add
@@ -153,8 +157,14 @@ def test_a_longer_list_costs_no_more_queries(more, alice, as_user, address):
     assert more_rows >= rows + 3
     assert more_queries == queries
     # Session, person, teams, roles; then the rows, for `latest` GPUs, hosts, agents and exporters, for exporters host keys,
-    # for routes their projects, for re-attributions, idle policies and schedules their machines; for offers the models that there are, and ratings, for the order and for the page.
-    more_of = {"/api/v1/latest/": 4, "/api/v1/scrape-targets/": 1, "/api/v1/routes/": 1, "/api/v1/offers/": 4}
+    # for routes their projects, for re-attributions, idle policies and schedules their machines, for jobs their attempts and nodes; for offers the models that there are, and ratings, for the order and for the page.
+    more_of = {
+        "/api/v1/latest/": 4,
+        "/api/v1/scrape-targets/": 1,
+        "/api/v1/routes/": 1,
+        "/api/v1/offers/": 4,
+        "/api/v1/jobs/": 2,
+    }
     for name in ("reattributions", "idle-policies", "power-schedules"):
         more_of[f"/api/v1/{name}/"] = 1
     assert queries <= 4 + 1 + more_of.get(address, 0)

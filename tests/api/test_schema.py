@@ -185,6 +185,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions |= {"/api/v1/instances/{id}/heartbeat/"}
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     actions |= {f"/api/v1/charges/{{id}}/{action}/" for action in ("end", "remove")}
+    actions |= {f"/api/v1/jobs/{{id}}/{action}/" for action in ("stop", "rerun", "confirm-host-key")}
     assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}
 
 
