@@ -43,6 +43,7 @@ app.autodiscover_tasks(
         "fleet.idle.watch",
         "jobs.findings",
         "jobs.runner",
+        "jobs.serving",
         "fleet.idle.hooks",
         "fleet.idle.shutdown",
     ]
@@ -71,6 +72,7 @@ LONG_TASKS = (
     "idle.read_history",
     "idle.recommend",
     "idle.reckon_floors",
+    "jobs.prune_probes",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -83,6 +85,7 @@ OUTSIDE_TASKS = (
     "inventory.read_word",
     "inventory.refresh_offers",
     "jobs.drive_attempt",
+    "jobs.look_at_server",
 )
 QUEUES = {LONG_QUEUE: LONG_TASKS, OUTSIDE_QUEUE: OUTSIDE_TASKS}
 app.conf.task_routes = {name: {"queue": queue} for queue, names in QUEUES.items() for name in names}
@@ -176,6 +179,8 @@ app.conf.beat_schedule = {
     "jobs.examine_running": {"task": "jobs.examine_running", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.tell_of_jobs": {"task": "jobs.tell_of_jobs", "schedule": 30.0, "options": {"expires": 30}},
     "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},
+    "jobs.dispatch_looks": {"task": "jobs.dispatch_looks", "schedule": 5.0, "options": {"expires": 5}},
+    "jobs.prune_probes": {"task": "jobs.prune_probes", "schedule": crontab(hour="4", minute="11")},
     "idle.drive": {"task": "idle.drive", "schedule": 15.0, "options": {"expires": 15}},
     "idle.grow_savings": {"task": "idle.grow_savings", "schedule": 300.0, "options": {"expires": 300}},
     "deadman": {"task": "config.ping_deadman", "schedule": 60.0, "options": {"expires": 60}},

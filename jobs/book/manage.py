@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import IntegrityError, transaction
@@ -52,12 +52,14 @@ def create_job(
     return job
 
 
-def add_attempt(*, actor: Actor, job: Job, machines: Sequence[Instance], now: datetime) -> Attempt:
-    """In the transaction of whoever asks. Its machines are held by the job until it ends."""
+def add_attempt(
+    *, actor: Actor, job: Job, machines: Sequence[Instance], now: datetime, wait: timedelta = timedelta(0)
+) -> Attempt:
+    """In the transaction of whoever asks. Its machines are held by the job until it ends. `wait`: before it begins."""
     number = job.attempts.count() + 1
     marker = new_marker()
     attempt = Attempt.objects.create(
-        job=job, number=number, marker=marker, directory=f".rackrent/jobs/{marker}", created_at=now, next_at=now
+        job=job, number=number, marker=marker, directory=f".rackrent/jobs/{marker}", created_at=now, next_at=now + wait
     )
     for rank, machine in enumerate(machines):
         hold = place_hold(

@@ -116,6 +116,8 @@ class Attempt(models.Model):
     marker = models.CharField(max_length=40, unique=True)
     directory = models.CharField(max_length=200)
     why = models.CharField(max_length=40, blank=True)
+    # Why it is to end although nobody stops the job: a code of runner.course.ENDS, "" = it is not.
+    end_asked = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

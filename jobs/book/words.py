@@ -21,6 +21,8 @@ WHYS: Words = {
     "lost": gettext_lazy("it was ended from outside, and nobody saw how"),
     "rebooted": gettext_lazy("a machine was started anew under it"),
     "machine_gone": gettext_lazy("a machine was switched off or given back"),
+    "unhealthy": gettext_lazy("its server answered no more"),
+    "restart": gettext_lazy("somebody asked for a restart"),
 }
 EVENTS: Words = {
     "prepared": pgettext_lazy("job", "machine prepared"),
@@ -35,6 +37,10 @@ EVENTS: Words = {
     "retry": pgettext_lazy("job", "tried again"),
     "not_stopped": pgettext_lazy("job", "machine stays on"),
     "found": pgettext_lazy("job", "the diagnosis found something"),
+    "restart_asked": pgettext_lazy("job", "restart asked for"),
+    "ready": pgettext_lazy("job", "server is ready"),
+    "server_down": pgettext_lazy("job", "server does not answer"),
+    "server_up": pgettext_lazy("job", "server answers again"),
 }
 # Why a machine cannot be reached (Node.error): RemoteError, RunnerError and visit.
 ERRORS: Words = {

@@ -60,6 +60,8 @@ ENDS = {
     "lost": State.LOST,
     "rebooted": State.LOST,
     "machine_gone": State.LOST,
+    "unhealthy": State.FAILED,
+    "restart": State.STOPPED,
 }
 
 
@@ -88,7 +90,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`asked`: why it is to be stopped: "", asked, deadline. `since`: of the present state; `why`: of stopping."""
+    """`asked`: why it is to be stopped: "", asked, deadline, unhealthy, restart. `since`: of the present state; `why`: of stopping."""
 
     now: datetime
     state: State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
@@ -17,12 +17,12 @@ from fleet.teams.audit import Actor
 from jobs.book.events import change_job, note
 from jobs.book.manage import add_attempt
 from jobs.book.models import OPEN_STATES, Attempt, Job, JobState, Node, WhenDone
+from jobs.book.serving import Serving
 from jobs.book.signals import announce_end
+from jobs.runner.restarts import Ended, Policy, wait_before_next
 
 logger = logging.getLogger(__name__)
 RUNNER = Actor.system("jobs")
-# What another attempt may mend.
-RETRIED = frozenset({JobState.FAILED, JobState.LOST})
 
 
 def end_attempt(attempt: Attempt, nodes: Sequence[Node], *, now: datetime) -> None:
@@ -38,9 +38,10 @@ def end_attempt(attempt: Attempt, nodes: Sequence[Node], *, now: datetime) -> No
     for node in nodes:
         if node.hold is not None:
             release_hold(actor=RUNNER, hold=node.hold, now=now)
-    if may_retry(attempt, job, nodes):
+    wait = wait_of(job, nodes)
+    if wait is not None:
         note(job, "retry", at=now, attempt=attempt, values={"number": attempt.number + 1, "why": attempt.why})
-        add_attempt(actor=RUNNER, job=job, machines=[node.instance for node in nodes], now=now)
+        add_attempt(actor=RUNNER, job=job, machines=[node.instance for node in nodes], now=now, wait=wait)
         change_job(job, JobState.QUEUED, at=now, why=attempt.why)
         return
     change_job(job, JobState(attempt.state), at=now, why=attempt.why, attempt=attempt)
@@ -50,15 +51,17 @@ def end_attempt(attempt: Attempt, nodes: Sequence[Node], *, now: datetime) -> No
             transaction.on_commit(partial(stop_machine, job, node.instance, now))
 
 
-def may_retry(attempt: Attempt, job: Job, nodes: Sequence[Node]) -> bool:
-    """On the same machines, so only while all of them are there; nothing that could not even be prepared."""
-    is_there = all(node.instance.gone_at is None for node in nodes)
-    return (
-        attempt.state in RETRIED
-        and attempt.number <= job.retries
-        and is_there
-        and attempt.why not in {"not_prepared", "no_way", "machine_gone"}
-    )
+def wait_of(job: Job, nodes: Sequence[Node]) -> timedelta | None:
+    """Until another attempt on the same machines, so only while all of them are there; None: there is none."""
+    if any(node.instance.gone_at is not None for node in nodes):
+        return None
+    serving = Serving.of(job.serving)
+    policy = Policy(job.retries, serving.most_restarts if serving and serving.is_restarted else None)
+    ended = [
+        Ended(one.state, one.why, one.ended_at - one.started_at if one.started_at and one.ended_at else timedelta(0))
+        for one in job.attempts.order_by("number")
+    ]
+    return wait_before_next(ended, policy)
 
 
 def stop_machine(job: Job, machine: Instance, now: datetime) -> None:

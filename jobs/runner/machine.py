@@ -152,6 +152,12 @@ class Machine:
         """What it says of the way to the others (jobs/nodes/meeting.py), who are asked at the same time."""
         return await self._ask("nodes", "meet", json.dumps(order), given=nodes_program(), seconds=MEET_SECONDS)
 
+    async def memory(self) -> int | None:
+        """Bytes that belong to the job's processes alone; None where none runs, or the machine does not say."""
+        answer = await self._ask("memory")
+        _must(answer, "looked")
+        return _whole(answer.get("memory"))
+
     async def forget(self) -> None:
         """Removes the job's directory, when it has ended."""
         _must(await self._ask("forget"), "forgotten")

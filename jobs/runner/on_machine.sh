@@ -100,6 +100,12 @@ nodes)
     shift 2
     exec "$python" - "$@"
     ;;
+memory)
+    # What belongs to its processes alone and is in no file, swapped out or not: that is what a leak leaks.
+    for pid in $(tree); do cat "/proc/$pid/status" 2>/dev/null; done |
+        awk '/^(RssAnon|VmSwap):/ { kib += $2; seen = 1 } END { if (seen) printf "memory=%.0f\n", kib * 1024 }'
+    echo "looked=1"
+    ;;
 forget)
     is_alive && { echo "error=alive"; exit 67; }
     rm -rf "$dir" && echo "forgotten=1"
