@@ -104,6 +104,8 @@ def order_of(job: Job) -> Order:
         "retries",
         "resume_arguments",
         "serving",
+        "installs",
+        "starts_anyway",
     )
     return Order(
         kind=JobKind(job.kind),
@@ -132,6 +134,8 @@ def _row(*, actor: Actor, team: Team, order: Order, now: datetime, key: str, rer
         "processes_per_node",
         "retries",
         "resume_arguments",
+        "installs",
+        "starts_anyway",
         "when_done",
         "deadline_at",
     )

@@ -73,6 +73,9 @@ class Job(models.Model):
     resume_arguments = models.CharField(max_length=400, blank=True)
     # book.serving.Serving; {} for other kinds.
     serving = models.JSONField(default=dict, blank=True)
+    # Its install.sh among `files` runs first; it starts where the check of a machine says that it cannot work.
+    installs = models.BooleanField(default=False)
+    starts_anyway = models.BooleanField(default=False)
     when_done = models.CharField(max_length=8, choices=WhenDone, default=WhenDone.IDLE)
     deadline_at = models.DateTimeField(null=True, blank=True)
     rerun_of = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="reruns")
@@ -149,6 +152,9 @@ class Node(models.Model):
     address = models.CharField(max_length=330, blank=True, help_text="user@host:port that it was reached by.")
     pid = models.PositiveIntegerField(null=True)
     boot_id = models.CharField(max_length=64, blank=True)
+    uploaded_at = models.DateTimeField(null=True)
+    # Written before the machine hears of it, as launched_at is.
+    install_at = models.DateTimeField(null=True)
     prepared_at = models.DateTimeField(null=True)
     launched_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

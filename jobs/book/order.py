@@ -44,5 +44,8 @@ class Order:
     resume_arguments: str = ""
     # book.serving.Serving: at least its port where the kind is serving.
     serving: Mapping[str, Any] = field(default_factory=dict)
+    # Whether the launcher's install.sh among `files` runs first, and whether it starts on a machine that the check says it cannot work on.
+    installs: bool = False
+    starts_anyway: bool = False
     when_done: WhenDone = WhenDone.IDLE
     deadline_at: datetime | None = None

@@ -137,14 +137,25 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What the planner said of this run. `terms`: bytes of one GPU by the planner's own names."""
+    """What the planner said of this run. `terms`: bytes of one GPU by the planner's own names; rates are of all GPUs of the run together.
+
+    `…_high`: the end of the estimate that is still expected. The last four are of serving.
+    """
 
     memory_bytes: float | None = None
+    memory_high_bytes: float | None = None
     terms: Mapping[str, float] = field(default_factory=dict)
     seconds_per_step: float | None = None
+    seconds_per_step_high: float | None = None
     tokens_per_second: float | None = None
+    steps: float | None = None
+    hours: float | None = None
     # Share of a step in which GPUs only talk to each other.
     communication_share: float | None = None
+    first_token_seconds: float | None = None
+    seconds_per_token: float | None = None
+    requests_at_a_time: float | None = None
+    cache_tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

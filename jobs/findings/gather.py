@@ -214,7 +214,7 @@ def _exit_code(nodes: Sequence[Node]) -> int | None:
 
 
 def _predicted(kept: Mapping[str, Any]) -> Predicted:
-    names = ("memory_bytes", "seconds_per_step", "tokens_per_second", "communication_share")
+    names = tuple(name for name in Predicted.__dataclass_fields__ if name != "terms")
     return Predicted(terms=dict(kept.get("terms", {})), **{name: kept.get(name) for name in names})
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from fleet.inventory.machine_forms import moment_field
 from fleet.inventory.models import Instance
@@ -17,7 +19,10 @@ from fleet.teams.fields import LineField
 from fleet.teams.models import Project, Team
 from jobs.book.models import JobKind, WhenDone
 from jobs.book.order import Order
+from jobs.pages.machine_field import MachinesField
 from jobs.pages.serving_fields import ServingFields, take_serving
+from jobs.pages.starting import Beginning
+from jobs.plans.machines import chosen_of, fits_of
 
 _PAIR = re.compile(r"\s*(?:export\s+)?([^=\s]+)=(.*)")
 
@@ -58,10 +63,9 @@ class JobForm(ServingFields, forms.Form):
 
     name = LineField(label=_("Name"), max_length=120)
     kind = forms.ChoiceField(label=_("Kind"), choices=JobKind.choices, initial=JobKind.TRAINING)
-    machines = forms.ModelMultipleChoiceField(
+    machines = MachinesField(
         Instance.objects.none(),
         label=_("Machines"),
-        widget=forms.CheckboxSelectMultiple,
         help_text=_("Held from now on until the job ends. The first in the list is rank 0."),
         error_messages={"required": _("Choose at least one machine.")},
     )
@@ -108,16 +112,27 @@ class JobForm(ServingFields, forms.Form):
     when_done = forms.ChoiceField(label=_("When it is done"), choices=WhenDone.choices, initial=WhenDone.IDLE)
     deadline_at = moment_field(_("Deadline"), _("Then it is stopped"))
 
-    def __init__(self, *args: Any, team: Team, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, team: Team, start: Beginning | None = None, **more: Any) -> None:
+        self.start = start or Beginning()
+        super().__init__(*args, **{"initial": dict(self.start.initial), **more})
         machines, project = self.fields["machines"], self.fields["project"]
-        assert isinstance(machines, forms.ModelChoiceField)
+        assert isinstance(machines, MachinesField)
         assert isinstance(project, forms.ModelChoiceField)
         running = Instance.objects.filter(team=team, gone_at=None, managed=True, state=InstanceState.RUNNING)
         machines.queryset = running.exclude(ssh=[]).order_by("name")
-        if not machines.queryset.exists():
-            machines.help_text = _("No registered machine runs and can be reached over SSH.")
+        self._offer(machines)
         project.queryset = Project.objects.filter(team=team, archived_at=None).order_by("name")
+
+    def _offer(self, machines: MachinesField) -> None:
+        """What speaks against each; those that fit are chosen already."""
+        fits = fits_of(list(machines.queryset or ()), self.start.predicted, now=timezone.now())
+        machines.fits = {fit.machine.pk: fit for fit in fits}
+        if not fits:
+            machines.help_text = _("No registered machine runs and can be reached over SSH.")
+        if (draft := self.start.draft) is not None:
+            self.initial["machines"] = chosen_of(fits, draft.machines)
+            asked = ngettext_lazy("The plan takes %(n)d machine.", "The plan takes %(n)d machines.", "n")
+            machines.help_text = format_lazy("{} {}", asked % {"n": draft.machines}, machines.help_text)
 
     def order(self) -> Order:
         given = dict(self.cleaned_data)
@@ -128,7 +143,7 @@ class JobForm(ServingFields, forms.Form):
             "deadline_at": aware(given["deadline_at"]),
             "serving": take_serving(given),
         }
-        return Order(**given)
+        return Order(**given, **self.start.carried)
 
 
 def aware(moment: datetime | None) -> datetime | None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from fleet.inventory.ssh import is_host
 from jobs.book.models import Attempt, Job, Node
+from jobs.plans.commands import filled
 from jobs.runner.machine import SentFile, environment_file
 
 RENDEZVOUS_PORT = 29_500
@@ -42,10 +45,19 @@ def bundle(
         ),
         SentFile("work/hosts", "".join(f"{host} slots={job.processes_per_node or 1}\n" for host in hosts).encode()),
     ]
+    port = str(rendezvous_port(attempt))
     made += [
-        SentFile(f"work/{file['path']}", str(file["text"]).encode(), bool(file.get("executable"))) for file in job.files
+        SentFile(f"work/{file['path']}", _text_of(file, hosts, port).encode(), bool(file.get("executable")))
+        for file in job.files
     ]
     return made
+
+
+def _text_of(file: Mapping[str, Any], hosts: Sequence[str], port: str) -> str:
+    """A launcher's file names hosts that were not known when it was written. What is no host does not get into it."""
+    text = str(file["text"])
+    known = [host if is_host(host) else "unknown-host" for host in hosts]
+    return filled(text, known, port) if file.get("filled") else text
 
 
 def rendezvous_port(attempt: Attempt) -> int:

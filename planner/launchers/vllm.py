@@ -93,7 +93,7 @@ def probe(order: ServingOrder) -> str:
 
 
 def ray_script(order: ServingOrder) -> str:
-    """Joins the nodes to one Ray cluster; the first one leads."""
+    """Joins the nodes to one Ray cluster; the first one leads, the others stay in it until it ends."""
     place = order.place
     exports = "".join(f"export {name}={quoted(value)}\n" for name, value in place.environment().items())
     leader = f"{place.leader}:{RAY_PORT}"
@@ -106,7 +106,7 @@ def ray_script(order: ServingOrder) -> str:
         'if [ "$rank" = 0 ]; then\n'
         f"  ray start --head --port={RAY_PORT} --num-gpus={place.gpus_per_node}\n"
         "else\n"
-        f"  ray start --address={quoted(leader)} --num-gpus={place.gpus_per_node}\n"
+        f"  ray start --address={quoted(leader)} --num-gpus={place.gpus_per_node} --block\n"
         "fi\n"
     )
 
