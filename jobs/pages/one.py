@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from fleet.inventory.models import SshHost
 from fleet.inventory.ssh_keys import confirm_host_key
 from fleet.teams.access import TeamRequest, requires
 from fleet.teams.audit import Actor
-from fleet.teams.models import Role
+from fleet.teams.models import Role, Team
 from jobs.book.manage import stop_job
 from jobs.book.models import Attempt, Job, Node
 from jobs.logs.read import whole_log
+from jobs.pages.attempts import attempt_of
+from jobs.pages.checkpoints import newest_checkpoint
 from jobs.pages.panels import PANELS
-from jobs.pages.shown import JobLine, figures_of, jobs_of
+from jobs.pages.shown import JobLine, jobs_of
+from jobs.pages.stopping import consequences_of, rent_of
+from jobs.pages.summary import newest_figures, pace_now, progress_of, sentence_of, stats_of
 
 
 @require_safe
@@ -33,18 +39,28 @@ def job(request: TeamRequest, pk: int) -> HttpResponse:
 
 
 def context_of(request: TeamRequest, found: Job) -> dict[str, Any]:
-    attempt = attempt_of(found, request.GET.get("attempt", ""))
+    now, attempt = timezone.now(), attempt_of(found, request.GET.get("attempt", ""))
+    nodes = list(attempt.nodes.select_related("instance").order_by("rank"))
+    figures = newest_figures(attempt)
+    progress = progress_of(attempt, figures)
     return {
         "nav": "jobs",
         "job": found,
-        "line": JobLine(found, timezone.now()),
+        "line": JobLine(found, now),
         "attempt": attempt,
         "attempts": list(found.attempts.order_by("number")),
-        "figures": figures_of(attempt),
+        "sentence": sentence_of(found, nodes, partial(address_of, request.team), now),
+        "progress": progress,
+        "checkpoint": newest_checkpoint(found, attempt) if progress else None,
+        "stats": stats_of(found, figures, pace_now(attempt), now),
+        "rent": rent_of(nodes),
         "panels": drawn_panels(request, found, attempt),
-        "query": request.GET.urlencode(),
         "may_act": request.membership.can(Role.OPERATOR),
     }
+
+
+def address_of(team: Team, instance_id: int) -> str:
+    return reverse("instance", args=[team.slug, instance_id])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +80,6 @@ def drawn_panels(request: TeamRequest, found: Job, attempt: Attempt) -> dict[str
     return drawn
 
 
-def attempt_of(found: Job, asked: str) -> Attempt:
-    """The one that is asked for, else the newest. A job has one from the first moment on."""
-    rows = found.attempts.order_by("-number")
-    known = rows.filter(number=int(asked)).first() if asked.isdecimal() and len(asked) < 6 else None
-    return known or rows[0]
-
-
 @require_safe
 def job_log(request: TeamRequest, pk: int, rank: int) -> StreamingHttpResponse:
     """All that is kept of one machine's log of the newest attempt, as a file."""
@@ -88,11 +97,16 @@ def _parts(node: Node) -> Iterator[bytes]:
     yield from whole_log(node)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @requires(Role.OPERATOR)
 def job_stop(request: TeamRequest, pk: int) -> HttpResponse:
+    """The question, and with POST the act. A script's request gets the question alone, for a dialog."""
     found = get_object_or_404(Job, pk=pk, team=request.team)
-    if stop_job(actor=Actor.of_page(request), job=found, now=timezone.now()):
+    now = timezone.now()
+    if request.method != "POST":
+        context = {"nav": "jobs", "job": found, "told": consequences_of(found, attempt_of(found, ""), now)}
+        return render(request, "jobs/stop_dialog.html" if request.htmx else "jobs/stop.html", context)
+    if stop_job(actor=Actor.of_page(request), job=found, now=now):
         messages.success(request, _("It is asked to end; what does not listen is ended after 20 seconds."))
     else:
         messages.info(request, _("It has ended already, or is being stopped."))

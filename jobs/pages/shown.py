@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
@@ -48,34 +46,3 @@ class JobLine:
     def lasted(self) -> timedelta | None:
         began = self.job.started_at
         return (self.job.ended_at or self.now) - began if began else None
-
-
-def figures_of(attempt: Attempt) -> dict[str, Any]:
-    """The newest of each figure that the run has told, and what the plan says of it."""
-    figures: dict[str, Any] = {}
-    names = (
-        "step",
-        "steps",
-        "epoch",
-        "loss",
-        "eval_loss",
-        "learning_rate",
-        "seconds_per_step",
-        "tokens_per_second",
-        "tokens_per_gpu",
-        "samples_per_second",
-        "memory_bytes",
-    )
-    rows: Iterable[Mapping[str, Any]] = (
-        JobPoint.objects.filter(attempt=attempt).order_by("-at", "-pk").values("at", *names)[:200]
-    )
-    for row in rows:
-        for name in names:
-            if row[name] is not None:
-                figures.setdefault(name, row[name])
-        figures.setdefault("at", row["at"])
-    step, steps = figures.get("step"), figures.get("steps")
-    if step is not None and steps:
-        # As CSS writes it, whatever the reader's language.
-        figures["share"] = f"{100 * min(step, steps) / steps:.1f}"
-    return figures

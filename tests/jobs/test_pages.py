@@ -144,7 +144,8 @@ def test_nonsense_in_the_address_shows_the_newest(browser, job):
 
 
 def test_it_is_stopped_once(browser, job):
-    assert browser.get(f"/t/acme/jobs/{job.pk}/stop/").status_code == 405
+    assert "Keep it running" in browser.get(f"/t/acme/jobs/{job.pk}/stop/").content.decode()
+    assert not job.events.filter(kind="stop_asked").exists()
     for _again in range(2):
         assert browser.post(f"/t/acme/jobs/{job.pk}/stop/").status_code == 302
     job.refresh_from_db()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from jobs.pages.panels import facts, findings, log, machines, steps
+from jobs.pages.panels import charts, facts, findings, log, machines, steps
 from jobs.pages.panels.panel import JobPanel
 
 __all__ = ["PANELS", "JobPanel"]
 
 PANELS: tuple[JobPanel, ...] = (
     findings.PANEL,
+    charts.PANEL,
     machines.PANEL,
     facts.PANEL,
     steps.PANEL,

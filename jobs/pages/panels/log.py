@@ -1,4 +1,4 @@
-"""The end of one machine's log, or the lines in which words stand."""
+"""The end of one machine's log, or the lines in which words stand. The page's script appends what is written."""
 
 from __future__ import annotations
 
@@ -6,31 +6,26 @@ from typing import Any
 
 from fleet.teams.access import TeamRequest
 from jobs.book.models import Attempt, Job
-from jobs.logs.read import LogLine, find_lines, last_lines, line_count
+from jobs.logs.read import line_count
+from jobs.logs.window import lines_before
+from jobs.pages.attempts import number_in
 from jobs.pages.panels.panel import JobPanel
-
-TAIL = 200
-
-
-def log_of(request: TeamRequest, attempt: Attempt) -> dict[str, Any]:
-    rank, words = request.GET.get("rank", ""), request.GET.get("q", "").strip()[:200]
-    nodes = attempt.nodes.order_by("rank")
-    node = (nodes.filter(rank=int(rank)).first() if rank.isdecimal() and len(rank) < 5 else None) or nodes[0]
-    lines: list[LogLine]
-    lines, more = find_lines(node, words, most=TAIL) if words else (last_lines(node, TAIL), False)
-    return {
-        "node": node,
-        "lines": lines,
-        "more": more,
-        "words": words,
-        "count": line_count(node),
-        "several": nodes.count() > 1,
-        "ranks": range(nodes.count()),
-    }
+from jobs.pages.tail import TAIL, ShownLine, node_of, wanted_of
 
 
 def context(request: TeamRequest, _job: Job, attempt: Attempt) -> dict[str, Any]:
-    return log_of(request, attempt)
+    node, wanted = node_of(attempt, number_in(request.GET, "rank")), wanted_of(request.GET)
+    found = lines_before(node, wanted, most=TAIL)
+    count = line_count(node)
+    return {
+        "node": node,
+        "nodes": list(attempt.nodes.select_related("instance").order_by("rank")),
+        "lines": [ShownLine.of(line) for line in found.lines],
+        "first": found.reached,
+        "more": found.more,
+        "wanted": wanted,
+        "count": count,
+    }
 
 
-PANEL = JobPanel("log", "jobs/panels/log.html", context, place="foot")
+PANEL = JobPanel("log", "jobs/panels/log.html", context, place="foot", keeps=True)
