@@ -44,6 +44,7 @@ app.autodiscover_tasks(
         "jobs.findings",
         "jobs.runner",
         "jobs.serving",
+        "jobs.spending",
         "fleet.idle.hooks",
         "fleet.idle.shutdown",
     ]
@@ -176,6 +177,7 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="13"),
         "options": {"expires": 3_000},
     },
+    "jobs.watch_budgets": {"task": "jobs.watch_budgets", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.examine_running": {"task": "jobs.examine_running", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.tell_of_jobs": {"task": "jobs.tell_of_jobs", "schedule": 30.0, "options": {"expires": 30}},
     "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},

@@ -9,6 +9,8 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         from jobs.findings.alerts import words
         from jobs.pages.register import register
+        from jobs.spending import words as spending
 
         register()
         words.register()
+        spending.register()

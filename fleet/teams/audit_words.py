@@ -86,6 +86,7 @@ ACTIONS: Words = {
     "exchange_rate.set": _("Exchange rate set"),
     "hold.place": _("Machine held"),
     "job.create": _("Job begun"),
+    "job.spend": _("Job's budget spent"),
     "job.stop": _("Job stopped by hand"),
     "hold.release": _("Hold released"),
     "idle_saving.book": _("Saving by a stop booked"),

@@ -14,6 +14,7 @@ from fleet.inventory.models import HoldKind, Instance
 from fleet.teams.audit import Actor, record
 from fleet.teams.models import Team
 from jobs.book.events import note
+from jobs.book.limits import refuse_budget
 from jobs.book.models import OPEN_STATES, Attempt, Job, JobKind, JobState, Node, WhenDone
 from jobs.book.names import new_marker
 from jobs.book.order import JobRefused, Order
@@ -39,6 +40,7 @@ def create_job(
         return known
     refuse_order(order, now)
     locked = refuse_machines(team, machines)
+    refuse_budget(team, order, locked, now)
     job = _row(actor=actor, team=team, order=order, now=now, key=idempotency_key, rerun_of=rerun_of)
     try:
         with transaction.atomic():
@@ -106,6 +108,8 @@ def order_of(job: Job) -> Order:
         "serving",
         "installs",
         "starts_anyway",
+        "budget_amount",
+        "budget_currency",
     )
     return Order(
         kind=JobKind(job.kind),
@@ -138,6 +142,8 @@ def _row(*, actor: Actor, team: Team, order: Order, now: datetime, key: str, rer
         "starts_anyway",
         "when_done",
         "deadline_at",
+        "budget_amount",
+        "budget_currency",
     )
     serving = refuse_serving(order)
     return Job(

@@ -43,7 +43,7 @@ class WhenDone(models.TextChoices):
 
 
 class Job(models.Model):
-    """What is to be run, and where it stands. The columns up to `deadline_at` are the order; nobody changes them after it began.
+    """What is to be run, and where it stands. The columns up to `budget_currency` are the order; nobody changes them after it began.
 
     `plan`: query of the planner's address that it was made from, "" = none; `predicted`: what the planner said then, JSON-ready
     (diagnosis.evidence.Predicted). `command`: run by the machine's own shell in the job's directory. `environment`: names and values, no secrets;
@@ -78,6 +78,9 @@ class Job(models.Model):
     starts_anyway = models.BooleanField(default=False)
     when_done = models.CharField(max_length=8, choices=WhenDone, default=WhenDone.IDLE)
     deadline_at = models.DateTimeField(null=True, blank=True)
+    # What it may cost at most, all attempts together.
+    budget_amount = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    budget_currency = models.CharField(max_length=3, blank=True)
     rerun_of = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="reruns")
 
     state = models.CharField(max_length=12, choices=JobState, default=JobState.QUEUED)
@@ -89,6 +92,8 @@ class Job(models.Model):
     idempotency_key = models.CharField(max_length=200, blank=True)
     stop_asked_at = models.DateTimeField(null=True)
     stop_asked_by = models.ForeignKey("fleet.User", on_delete=models.SET_NULL, null=True, related_name="+")
+    # From then on it is stopped: it has cost what it may.
+    budget_spent_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     # By which its own processes tell how far they are: SHA-256.

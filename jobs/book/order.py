@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.utils.functional import Promise
@@ -49,3 +50,5 @@ class Order:
     starts_anyway: bool = False
     when_done: WhenDone = WhenDone.IDLE
     deadline_at: datetime | None = None
+    budget_amount: Decimal | None = None
+    budget_currency: str = ""

@@ -15,6 +15,7 @@ Words = Mapping[str, str | Promise]
 WHYS: Words = {
     "asked": gettext_lazy("somebody asked for it"),
     "deadline": gettext_lazy("its deadline came"),
+    "budget": gettext_lazy("it has cost what it may"),
     "exit": gettext_lazy("the command ended with an error"),
     "not_prepared": gettext_lazy("a machine could not be prepared in time"),
     "no_way": gettext_lazy("its machines do not reach each other"),
@@ -34,6 +35,7 @@ EVENTS: Words = {
     "slow_network": pgettext_lazy("job", "the network between machines is slow"),
     "reached_again": pgettext_lazy("job", "machine is reached again"),
     "stop_asked": pgettext_lazy("job", "stop asked for"),
+    "budget_spent": pgettext_lazy("job", "budget spent"),
     "retry": pgettext_lazy("job", "tried again"),
     "not_stopped": pgettext_lazy("job", "machine stays on"),
     "found": pgettext_lazy("job", "the diagnosis found something"),

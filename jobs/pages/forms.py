@@ -111,12 +111,21 @@ class JobForm(ServingFields, forms.Form):
     )
     when_done = forms.ChoiceField(label=_("When it is done"), choices=WhenDone.choices, initial=WhenDone.IDLE)
     deadline_at = moment_field(_("Deadline"), _("Then it is stopped"))
+    budget_amount = forms.DecimalField(
+        label=_("Budget"),
+        required=False,
+        max_digits=12,
+        decimal_places=2,
+        help_text=_("What it may cost. An alert comes when four fifths are spent; then it is stopped. Empty for none."),
+    )
+    budget_currency = LineField(label=_("Currency of the budget"), required=False, max_length=3)
 
     def __init__(self, *args: Any, team: Team, start: Beginning | None = None, **more: Any) -> None:
         self.start = start or Beginning()
         super().__init__(*args, **{"initial": dict(self.start.initial), **more})
         machines, project = self.fields["machines"], self.fields["project"]
         assert isinstance(machines, MachinesField)
+        self.fields["budget_currency"].initial = team.currency
         assert isinstance(project, forms.ModelChoiceField)
         running = Instance.objects.filter(team=team, gone_at=None, managed=True, state=InstanceState.RUNNING)
         machines.queryset = running.exclude(ssh=[]).order_by("name")
@@ -142,6 +151,7 @@ class JobForm(ServingFields, forms.Form):
             "when_done": WhenDone(given["when_done"]),
             "deadline_at": aware(given["deadline_at"]),
             "serving": take_serving(given),
+            "budget_currency": given["budget_currency"].strip().upper() if given["budget_amount"] is not None else "",
         }
         return Order(**given, **self.start.carried)
 

@@ -31,6 +31,7 @@ LIKED = (
     "when_done",
     "installs",
     "starts_anyway",
+    "budget_amount",
 )
 
 
@@ -67,6 +68,7 @@ def initial_of_job(job: Job) -> dict[str, Any]:
     return {
         **{name: getattr(job, name) for name in LIKED},
         **{f"{PREFIX}{name}": value for name, value in job.serving.items()},
+        **({"budget_currency": job.budget_currency} if job.budget_currency else {}),
         "machines": [node.instance_id for node in attempt.nodes.all()] if attempt else [],
         "environment": "\n".join(f"{name}={value}" for name, value in job.environment.items()),
         "secrets": "\n".join(f"{name}=" for name in job.secret_names),

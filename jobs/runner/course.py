@@ -54,6 +54,7 @@ ENDS_ITSELF = timedelta(seconds=30)
 ENDS = {
     "asked": State.STOPPED,
     "deadline": State.STOPPED,
+    "budget": State.STOPPED,
     "exit": State.FAILED,
     "not_prepared": State.FAILED,
     "no_way": State.FAILED,
@@ -90,7 +91,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`asked`: why it is to be stopped: "", asked, deadline, unhealthy, restart. `since`: of the present state; `why`: of stopping."""
+    """`asked`: why it is to be stopped: "", asked, deadline, budget, unhealthy, restart. `since`: of the present state; `why`: of stopping."""
 
     now: datetime
     state: State

@@ -121,7 +121,7 @@ def asked_of(attempt: Attempt, now: datetime) -> str:
         return "asked"
     if job.deadline_at is not None and job.deadline_at <= now:
         return "deadline"
-    return attempt.end_asked
+    return "budget" if job.budget_spent_at is not None else attempt.end_asked
 
 
 @transaction.atomic
