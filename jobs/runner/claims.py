@@ -1,16 +1,21 @@
-"""Whose turn an attempt is: one worker at a time, by compare-and-set; a claim runs out by itself and is looked at in every write."""
+"""Whose turn an attempt is: one worker at a time, by compare-and-set; a claim is renewed by whoever works, runs out by itself, and is looked at in every write."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from threading import Event, Thread
 
+from django.db import connection
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from jobs.book.models import OPEN_STATES, Attempt
 
-# Longer than a visit may take.
-LEASE = timedelta(minutes=12)
+# So long a job is not looked at after its worker was killed.
+LEASE = timedelta(seconds=45)
 
 
 def due(*, now: datetime) -> QuerySet[Attempt]:
@@ -24,6 +29,29 @@ def claim(*, attempt_id: int, now: datetime) -> Attempt | None:
     if not due(now=now).filter(pk=attempt_id).update(claim=mine, claimed_until=now + LEASE):
         return None
     return Attempt.objects.select_related("job__team", "job__created_by").get(pk=attempt_id, claim=mine)
+
+
+@contextmanager
+def kept(attempt: Attempt) -> Iterator[None]:
+    """Renewed for as long as the block takes: a visit may last minutes. Ends with its process."""
+    done = Event()
+    renewing = Thread(target=_renew, args=(attempt, done), name="claim", daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        done.set()
+        renewing.join()
+
+
+def _renew(attempt: Attempt, done: Event) -> None:
+    while not done.wait(LEASE.total_seconds() / 3):
+        try:
+            mine = Attempt.objects.filter(pk=attempt.pk, claim=attempt.claim)
+            mine.update(claimed_until=timezone.now() + LEASE)
+        finally:
+            # This thread's own.
+            connection.close()
 
 
 def still_mine(attempt: Attempt) -> bool:

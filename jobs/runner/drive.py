@@ -21,7 +21,7 @@ from fleet.inventory.ssh_keys import note_offered_key, private_keys
 from fleet.providers.base import InstanceState
 from jobs.book.models import OPEN_STATES, Attempt, JobState, Node
 from jobs.runner.bundle import bundle
-from jobs.runner.claims import claim, release, still_mine
+from jobs.runner.claims import claim, kept, release, still_mine
 from jobs.runner.course import Act, Facts, NodeFacts, State, Step, advance
 from jobs.runner.ending import end_attempt
 from jobs.runner.machine import SentFile
@@ -52,7 +52,8 @@ def drive(*, attempt_id: int, now: datetime | None = None) -> bool:
         if not enter(attempt, nodes, step, now):
             return False
         if attempt.state in OPEN_STATES:
-            go_round(attempt, nodes, step, now)
+            with kept(attempt):
+                go_round(attempt, nodes, step, now)
     finally:
         release(attempt, next_at=timezone.now() + pause(attempt))
     return True

@@ -17,7 +17,7 @@ from jobs.runner.drive import drive
 logger = logging.getLogger(__name__)
 # Later than that, the beat has sent it again.
 EXPIRES_SECONDS = 10
-# A visit has its own ends; these catch a machine that keeps a connection open for ever. Both come before the claim runs out.
+# A visit has its own ends; these catch a machine that keeps a connection open for ever.
 SOFT_LIMIT_SECONDS, HARD_LIMIT_SECONDS = 600, 660
 AT_ONCE = 50
 
