@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from jobs.book.models import JobState
 from jobs.logs.read import last_lines
 from jobs.runner import course
 from jobs.runner.bundle import rendezvous_port
+from jobs.runner.drive import drive
 from tests.jobs.conftest import go_on, newest
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
@@ -65,3 +67,23 @@ def test_a_slow_link_is_said_and_does_not_stop_the_job(cluster, begin):
     assert slow["is_slow"]
     assert 0.05 < slow["gbit_per_second"] < 0.3
     assert job.events.filter(kind="slow_network", node__rank=0).get().detail.startswith("a → b: 0.")
+
+
+def test_a_machine_is_started_anew_and_the_job_goes_on_from_its_checkpoint(cluster, begin, monkeypatch, tmp_path):
+    """The power is cut: no process says a word. Until the machine is up again nobody claims to know; then both run again."""
+    monkeypatch.setattr(course, "POLITE", timedelta(seconds=1))
+    (a, _first), (b, second) = cluster("a"), cluster("b")
+    command = "echo attempt $RACKRENT_ATTEMPT; [ -f saved-$NODE_RANK ] && exec echo went on; touch saved-$NODE_RANK; sleep 600"
+    job = begin(f"cd {tmp_path}; {command}", a, b, retries=1)
+    go_on(job, until=lambda job: all(node.log_offset for node in newest(job).nodes.all()))
+    second.power_off()
+    newest(job).__class__.objects.update(next_at=timezone.now())
+    drive(attempt_id=newest(job).pk)
+    job.refresh_from_db()
+    assert (job.state, newest(job).nodes.get(rank=1).error) == (JobState.RUNNING, "unreachable")
+    second.start()
+    go_on(job)
+    first = job.attempts.get(number=1)
+    assert (first.state, first.why) == (JobState.LOST, "rebooted")
+    assert [node.exit_code for node in first.nodes.order_by("rank")] == [143, None]
+    assert (job.state, texts(job)) == (JobState.SUCCEEDED, [["attempt 2", "went on"]] * 2)
