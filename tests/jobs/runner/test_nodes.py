@@ -14,7 +14,7 @@ from jobs.runner.bundle import rendezvous_port
 from jobs.runner.drive import drive
 from tests.jobs.conftest import go_on, newest
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
 SAY = 'echo "$NODE_RANK of $NNODES at $MASTER_ADDR over $GLOO_SOCKET_IFNAME"; cat hosts; '
 

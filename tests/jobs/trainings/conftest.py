@@ -25,7 +25,7 @@ def torchrun(launchers: Path) -> str:
     """Up to its program: one process on each of the job's machines."""
     return (
         f"exec {launchers}/torchrun --nnodes=$NNODES --node-rank=$NODE_RANK --nproc-per-node=$NPROC_PER_NODE"
-        f" --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT {HERE}/train.py"
+        f" --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT {HERE}/programs/train.py"
     )
 
 
@@ -34,5 +34,5 @@ def accelerate(launchers: Path) -> str:
     return (
         f"exec {launchers}/accelerate launch --multi_gpu --num_machines=$NNODES --machine_rank=$NODE_RANK"
         f" --num_processes=$((NNODES * NPROC_PER_NODE)) --main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT"
-        f" --mixed_precision=no --dynamo_backend=no {HERE}/train.py --accelerate"
+        f" --mixed_precision=no --dynamo_backend=no {HERE}/programs/train.py --accelerate"
     )

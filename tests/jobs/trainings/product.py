@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class Product:
         self.processes = [self._start([*web, "--port", self.url.rsplit(":", 1)[1]])]
         self.processes += [self._start(program.command, program.environment) for program in workers]
 
-    def _start(self, command: Sequence[str], more: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def _start(self, command: Sequence[str], more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """With a process group of its own: workers have children, and all of them die at once."""
         environment = {**self.environment, **(more or {})}
         return subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from django.urls import reverse
@@ -18,12 +19,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 STEPS = 120
 
 
-def points(job) -> list[int]:
+def points(job) -> list[int | None]:
     return list(JobPoint.objects.filter(attempt=newest(job)).order_by("step").values_list("step", flat=True))
 
 
 def own_log(server, job) -> str:
-    return (server.jobs / newest(job).marker / "log").read_text()
+    return Path(server.jobs, newest(job).marker, "log").read_text()
 
 
 def last_step(text: str) -> int:

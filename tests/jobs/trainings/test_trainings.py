@@ -17,10 +17,10 @@ from jobs.metrics.models import JobPoint
 from jobs.runner import course
 from tests.jobs.conftest import ACTOR, go_on, newest
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
 
-def steps(job) -> list[int]:
+def steps(job) -> list[int | None]:
     return list(JobPoint.objects.filter(attempt=newest(job)).order_by("step").values_list("step", flat=True))
 
 
@@ -62,7 +62,8 @@ def test_two_machines_of_torchrun_train_together_and_are_stopped_together(cluste
     assert sum("RANK" in env for env in processes(job).values()) == 4
     point = JobPoint.objects.filter(attempt=newest(job)).order_by("line")[3]
     assert point.steps == 100_000
-    assert point.loss > 0
+    assert point.loss
+    assert point.seconds_per_step
     assert 0 < point.seconds_per_step < 60
     stop_job(actor=ACTOR, job=job, now=timezone.now())
     go_on(job)

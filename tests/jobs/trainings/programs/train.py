@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def prepared(model: nn.Module):
 def train(model, optimizer, backward, rank: int, ranks: int, steps: int, seconds: float) -> None:
     saved = Path(os.environ.get("RACKRENT_CHECKPOINTS", ".")) / f"rank-{rank}.pt"
     first = torch.load(saved)["step"] + 1 if saved.exists() else 1
-    sys.stdout.write(f"rank {rank} of {ranks} begins at {first}\n")
+    print(f"rank {rank} of {ranks} begins at {first}")
     for step in range(first, steps + 1):
         began = time.perf_counter()
         batch = torch.randn(32, 8)
@@ -56,9 +55,7 @@ def train(model, optimizer, backward, rank: int, ranks: int, steps: int, seconds
         time.sleep(seconds)
         torch.save({"step": step}, saved)
         if rank == 0:
-            sys.stdout.write(
-                f"step {step}/{steps} loss={loss.item():.4f} step_time={time.perf_counter() - began:.4f}\n"
-            )
+            print(f"step {step}/{steps} loss={loss.item():.4f} step_time={time.perf_counter() - began:.4f}")
 
 
 if __name__ == "__main__":
