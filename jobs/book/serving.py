@@ -39,7 +39,7 @@ class Restart(TextChoices):
 class Serving:
     """`port`: on the machine's own loopback. `health_path` answers 200 when it is well. `model`: as /v1/models names it, "" = whichever is there.
 
-    `metrics_port`: None = the same port. `most_restarts`: in a row; one that served for long begins the count anew.
+    `metrics_port`: None = the same port. `timeout_seconds`: how long clients wait, None = nobody said. `most_restarts`: in a row; one that served for long begins the count anew.
     """
 
     port: int
@@ -49,6 +49,7 @@ class Serving:
     metrics_port: int | None = None
     restart: str = Restart.NEVER.value
     most_restarts: int = 3
+    timeout_seconds: float | None = None
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Serving | None:
@@ -92,6 +93,10 @@ def _refuse_choices(serving: Serving) -> None:
         raise JobRefused(
             "serving.metrics_port", _("A port is a number up to 65535; leave it out where it is the same.")
         )
+    if serving.timeout_seconds is not None and not _is_seconds(serving.timeout_seconds):
+        raise JobRefused(
+            "serving.timeout_seconds", _("A number of seconds up to a day; leave it out where nobody knows.")
+        )
     for name, choices in (("engine", Engine), ("restart", Restart)):
         if getattr(serving, name) not in choices.values:
             said = {"choices": ", ".join(choices.values)}
@@ -99,6 +104,10 @@ def _refuse_choices(serving: Serving) -> None:
     most = serving.most_restarts
     if not isinstance(most, int) or isinstance(most, bool) or not 0 <= most <= MOST_RESTARTS:
         raise JobRefused("serving.most_restarts", _("A number from 0 to %(n)d.") % {"n": MOST_RESTARTS})
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 86_400
 
 
 def _is_port(value: object) -> bool:

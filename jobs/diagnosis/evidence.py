@@ -124,7 +124,10 @@ class ServingEvidence:
     e2e_p95_seconds: Series = NONE
     # Of the process that serves: its part of the machine's memory, without what is set aside from the start.
     process_memory_bytes: Series = NONE
+    # How long clients wait, where somebody said it.
     timeout_seconds: float | None = None
+    # What requests for a single token took, one after the other, as it became ready.
+    short_answers: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

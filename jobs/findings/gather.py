@@ -8,16 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F
-
 from fleet.inventory.models import GPU
 from fleet.providers.base import Market
 from fleet.quality.models import NeighbourEvidence
 from fleet.telemetry.models import MachineEvent
 from fleet.telemetry.series import Series as Measured
 from fleet.telemetry.series import gpu_series, host_series
-from fleet.telemetry.serving.models import ServingLatest
-from fleet.telemetry.serving.series import serving_series
 from jobs.book.models import Attempt, JobState, Node
 from jobs.diagnosis.evidence import (
     Event,
@@ -28,11 +24,11 @@ from jobs.diagnosis.evidence import (
     Line,
     Predicted,
     Series,
-    ServingEvidence,
 )
 from jobs.logs.read import last_lines
 from jobs.metrics.models import JobPoint
 from jobs.progress.point import Point
+from jobs.serving.evidence import serving_evidence
 
 LINES, POINTS = 3_000, 2_000
 # What a chart could show of the time that is looked at.
@@ -59,17 +55,6 @@ HOST_FIELDS = (
     "network_rx_bytes_per_second",
     "filesystem_used_bytes",
 )
-SERVING_FIELDS = (
-    "requests_running",
-    "requests_waiting",
-    "kv_cache_ratio",
-    "requests_per_second",
-    "requests_failed_per_second",
-    "ttft_seconds_p95",
-    "tpot_seconds_p95",
-    "e2e_seconds",
-    "e2e_seconds_p95",
-)
 _POINT_FIELDS = tuple(Point.__dataclass_fields__)
 
 
@@ -86,7 +71,7 @@ def gather(attempt: Attempt, *, now: datetime) -> Evidence:
         points=_points(attempt),
         gpus=tuple(_gpus(machines, since, until)),
         host=_host(nodes, since, until),
-        serving=_serving(machines, since, until),
+        serving=serving_evidence(attempt, since=since, until=until),
         events=tuple(_events(machines, began, until)),
         predicted=_predicted(attempt.job.predicted),
         settings=_settings(attempt.job.predicted),
@@ -166,30 +151,6 @@ def _host(nodes: Sequence[Node], since: datetime, until: datetime) -> HostEviden
         disk_busy_percent=read["disk_busy_percent"],
         network_bytes_per_second=read["network_rx_bytes_per_second"],
         disk_used_ratio=Series(tuple((at, value / whole) for at, value in used if whole)),
-    )
-
-
-def _serving(machines: Sequence[int], since: datetime, until: datetime) -> ServingEvidence | None:
-    """Of the endpoint of these machines that was heard of last."""
-    endpoint = (
-        ServingLatest.objects.filter(instance__in=machines).order_by(F("sampled_at").desc(nulls_last=True)).first()
-    )
-    if endpoint is None:
-        return None
-    measured = serving_series(
-        endpoint_ids=[endpoint.pk], fields=SERVING_FIELDS, since=since, until=until, max_points=READINGS
-    )
-    read = {field: series_of(measured, endpoint.pk, field) for field in SERVING_FIELDS}
-    return ServingEvidence(
-        running=read["requests_running"],
-        waiting=read["requests_waiting"],
-        kv_cache_ratio=read["kv_cache_ratio"],
-        requests=read["requests_per_second"],
-        failed=read["requests_failed_per_second"],
-        ttft_p95_seconds=read["ttft_seconds_p95"],
-        tpot_p95_seconds=read["tpot_seconds_p95"],
-        e2e_p50_seconds=read["e2e_seconds"],
-        e2e_p95_seconds=read["e2e_seconds_p95"],
     )
 
 

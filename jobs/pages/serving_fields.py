@@ -47,6 +47,13 @@ class ServingFields(forms.Form):
         max_value=65_535,
         help_text=_("Where it is another one, as 8002 for Triton"),
     )
+    serving_timeout_seconds = forms.FloatField(
+        label=_("Clients wait, s"),
+        required=False,
+        min_value=0.001,
+        max_value=86_400,
+        help_text=_("What takes longer has timed out; empty: 30 s"),
+    )
     serving_restart = forms.ChoiceField(
         label=_("Start it anew"), required=False, choices=Restart.choices, initial=Restart.NEVER
     )

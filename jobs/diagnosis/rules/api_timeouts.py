@@ -15,12 +15,18 @@ TIMED_OUT = re.compile(
 LOADS = re.compile(
     r"Loading (?:model )?(?:checkpoint|weights|safetensors)|Model loading took|Loading checkpoint shards: 100%|load_model\(\) took|from_pretrained"
 )
-SERVED = re.compile(r'"(?:POST|GET) /(?:v1/|generate|predict|api/)\S* HTTP/[\d.]+" 200|Finished request|200 OK')
+# Of answers to people: whoever asks how a server is gets one all the time.
+SERVED = re.compile(
+    r'"(?:POST|GET) /(?!v1/models)(?:v1/|generate|predict|api/)\S* HTTP/[\d.]+" 200|Finished request'
+    r'|^(?!.*"?GET /(?:health|metrics|ping|ready|v1/models|v2/health)).*200 OK'
+)
 # Half of the time that is taken is waiting.
 QUEUES, WAITS = 0.5, 0.3
 TAIL = 8.0
 PILED = 0.5
 LIMIT_SECONDS = 30.0
+# For one token. No resident model takes so long that has nothing else to do.
+LOADING_SECONDS = 5.0
 
 
 def look(evidence: Evidence) -> Iterator[Finding]:
@@ -52,7 +58,7 @@ def _why(serving: ServingEvidence, said: list[int]) -> Finding:
     sure = Sure.CERTAIN if said else Sure.LIKELY
     because: tuple[Reason, ...] = (Reason("timed_out", {"lines": len(said)}),) if said else ()
     waits = serving.waiting.share(at_least=1)
-    ttft, whole = serving.ttft_p95_seconds.middle, serving.e2e_p95_seconds.middle
+    whole = serving.e2e_p95_seconds.middle
     running = serving.running.middle
     if running is not None and running <= 1 and waits is not None and waits >= PILED:
         piled = Reason("one_at_a_time", {"waiting": round(serving.waiting.middle or 0)})
@@ -63,8 +69,9 @@ def _why(serving: ServingEvidence, said: list[int]) -> Finding:
             _of(("async_server", "continuous_batching", "another_replica")),
             tuple(said[:5]),
         )
-    if waits is not None and waits >= WAITS and ttft is not None and whole and ttft / whole >= QUEUES:
-        queued = Reason("queues", {"ttft": round(ttft, 2), "whole": round(whole, 2), "waiting": round(waits, 2)})
+    share = _waiting_share(serving)
+    if waits is not None and waits >= WAITS and share is not None and share >= QUEUES:
+        queued = Reason("queues", {"share": round(share, 3), "waiting": round(waits, 3)})
         return Finding(
             "queueing",
             sure,
@@ -93,10 +100,34 @@ def _why(serving: ServingEvidence, said: list[int]) -> Finding:
 
 
 def _loads_each_time(evidence: Evidence) -> Reason | None:
-    """As often as requests were answered, the model was loaded."""
-    loads = sum(1 for _hit in matches(evidence.lines, LOADS))
-    served = sum(1 for _hit in matches(evidence.lines, SERVED))
-    return Reason("loads", {"loads": loads, "requests": served}) if served >= 3 and loads >= 0.5 * served else None
+    """As often as requests were answered, the model was loaded; or a single token took as long as loading does, again and again."""
+    loads, served = _loads_between(evidence)
+    if served >= 3 and loads >= 0.5 * served:
+        return Reason("loads", {"loads": loads, "requests": served})
+    again = evidence.serving.short_answers[1:] if evidence.serving else ()
+    if again and min(again) >= LOADING_SECONDS:
+        return Reason("slow_token", {"seconds": round(min(again), 1), "times": len(again)})
+    return None
+
+
+def _loads_between(evidence: Evidence) -> tuple[int, int]:
+    """Loads after the first answer, and the answers after it. What is said of one load in many lines, by each of its processes, is one."""
+    loads, served, is_loading = 0, -1, False
+    for line in evidence.lines:
+        if SERVED.search(line.text):
+            served, is_loading = served + 1, False
+        elif served >= 0 and not is_loading and LOADS.search(line.text):
+            loads, is_loading = loads + 1, True
+    return loads, max(0, served)
+
+
+def _waiting_share(serving: ServingEvidence) -> float | None:
+    """Of a request's time, what it waits: until the first token, else by Little's law, for engines that do not measure that."""
+    ttft, whole = serving.ttft_p95_seconds.middle, serving.e2e_p95_seconds.middle
+    if ttft is not None and whole:
+        return ttft / whole
+    waiting, running = serving.waiting.mean, serving.running.mean
+    return waiting / (waiting + running) if waiting is not None and running is not None and waiting + running else None
 
 
 def _of(codes: tuple[str, ...]) -> tuple[Remedy, ...]:

@@ -49,9 +49,8 @@ REASONS: Mapping[str, str | Promise] = {
     "loads": _("%(loads)s loads for %(requests)s requests."),
     "timed_out": _("%(lines)s lines of the log say that something timed out."),
     "one_at_a_time": _("One request runs while %(waiting)s wait."),
-    "queues": _(
-        "Of %(whole)s s, %(ttft)s s pass before the first token; requests waited in %(waiting)s of the readings."
-    ),
+    "queues": _("%(share)s of a request's time is waiting; requests waited in %(waiting)s of the readings."),
+    "slow_token": _("A single token took %(seconds)s s, %(times)s times in a row, while nothing else was to do."),
     "tail": _("Half are done in %(p50)s s, the slowest twentieth takes %(p95)s s or more."),
     "computes": _("The slowest twentieth takes %(whole)s s or more."),
 }

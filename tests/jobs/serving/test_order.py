@@ -44,6 +44,7 @@ def test_what_was_typed_is_kept_with_what_is_usual(browser, machine):
         "metrics_port": None,
         "restart": "never",
         "most_restarts": 3,
+        "timeout_seconds": None,
     }
 
 
@@ -85,6 +86,8 @@ def test_run_again_begins_with_it(browser, begin, machine):
         ({"port": 80, "restart": ["never"]}, "serving.restart"),
         ({"port": 80, "most_restarts": -1}, "serving.most_restarts"),
         ({"port": 80, "metrics_port": "x"}, "serving.metrics_port"),
+        ({"port": 80, "timeout_seconds": 0}, "serving.timeout_seconds"),
+        ({"port": 80, "timeout_seconds": "30"}, "serving.timeout_seconds"),
         ({"port": 80, "nonsense": 1}, "serving"),
     ],
 )
