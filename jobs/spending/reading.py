@@ -48,7 +48,7 @@ def counted(attempts: Sequence[Attempt], *, now: datetime) -> Iterator[Counted]:
         return
     machines = sorted({node.instance_id for _attempt, node in nodes})
     start = min(attempt.created_at for attempt in attempts)
-    end = max(attempt.ended_at or now for attempt in attempts)
+    end = max(start, *(attempt.ended_at or now for attempt in attempts))
     intervals = _intervals(machines, start, end)
     holds, split = _holds(machines, start, end), _split(machines, start, end)
     for attempt, node in nodes:
