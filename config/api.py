@@ -57,7 +57,8 @@ from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples, serving, sources, targets, usage
 from fleet.telemetry.api import records as telemetry_records
 from fleet.telemetry.api.metrics import FleetMetricsView
-from jobs.api import jobs
+from jobs.api import jobs, parts
+from jobs.api.log import JobLogView
 
 router = SimpleRouter()
 router.register("teams", teams.TeamViewSet)
@@ -210,6 +211,10 @@ api_urlpatterns: list[URLPattern | URLResolver] = [
     path("cleanup/", CleanupView.as_view(), name="api-cleanup"),
     path("metrics/", FleetMetricsView.as_view(), name="api-metrics"),
     path("plan/", PlanView.as_view(), name="api-plan"),
+    path("jobs/<int:pk>/log/", JobLogView.as_view(), name="api-job-log"),
+    path("jobs/<int:pk>/events/", parts.JobEventViewSet.as_view({"get": "list"}), name="api-job-events"),
+    path("jobs/<int:pk>/points/", parts.JobPointViewSet.as_view({"get": "list"}), name="api-job-points"),
+    path("jobs/<int:pk>/findings/", parts.JobFindingViewSet.as_view({"get": "list"}), name="api-job-findings"),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     path("docs/", DocsView.as_view(), name="api-docs"),
     path("", include(router.urls)),

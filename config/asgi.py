@@ -26,6 +26,7 @@ from config.static import Application, Receive, Scope, Send, StaticFiles  # noqa
 from config.watch import watch  # noqa: E402
 from fleet.telemetry.consumers import LiveConsumer  # noqa: E402
 from fleet.telemetry.ingest.app import PREFIXES, Ingest  # noqa: E402
+from jobs.api.following import WaitingRequests  # noqa: E402
 
 refuse_unsafe_settings()
 
@@ -72,5 +73,5 @@ async def _live(ingest: Ingest, receive: Receive, send: Send) -> None:
 
 sockets = URLRouter([path("ws/live/", LiveConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
 websocket = SameOrigin(AuthMiddlewareStack(sockets))
-pages = ProtocolTypeRouter({"http": CrowdedHandler(), "websocket": websocket})
+pages = ProtocolTypeRouter({"http": WaitingRequests(CrowdedHandler()), "websocket": websocket})
 application = with_ingest(Ingest(), StaticFiles(beside({"/healthz": healthz, "/metrics": metrics}, pages)))

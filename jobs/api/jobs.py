@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_filters import rest_framework as django_filters
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
@@ -18,9 +19,11 @@ from rest_framework.response import Response
 from fleet.inventory.ssh_keys import confirm_host_key
 from fleet.rest.bodies import naming_fields
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter
+from fleet.rest.parameters import number_of
 from fleet.rest.problems import NamedProblem
 from fleet.teams.models import Project, Team
 from fleet.teams.writing import WritableRows
+from jobs.api.handover import Waiting, handover_of, leave_to_wait
 from jobs.api.job_bodies import AgainBody, HostKeyOfRank, NewJob, NothingMore
 from jobs.api.job_rows import JobSerializer, WholeJobSerializer, newest_of, offered_host
 from jobs.api.named import machines_named
@@ -30,6 +33,11 @@ from jobs.book.models import OPEN_STATES, Attempt, Job, JobKind, JobState, Node
 from jobs.book.order import JobRefused, Order
 from jobs.metrics.models import JobPoint
 
+# Most proxies end an answer that is longer in coming.
+MOST_WAIT_SECONDS = 60
+WAIT = OpenApiParameter(
+    "wait", int, description=f"Seconds, {MOST_WAIT_SECONDS} at most: the answer comes when the job has ended, or then."
+)
 NEWEST = JobPoint.objects.filter(attempt__job=OuterRef("pk"), step__isnull=False).order_by("-at", "-pk")
 ATTEMPTS = Attempt.objects.order_by("number")
 NODES = Node.objects.order_by("rank")
@@ -86,6 +94,18 @@ class JobViewSet(WritableRows[Job]):
 
     def get_serializer_class(self) -> type[JobSerializer]:
         return JobSerializer if self.action == "list" else WholeJobSerializer
+
+    def get_known_parameters(self) -> Collection[str]:
+        return {"wait"} if self.action == "retrieve" else super().get_known_parameters()
+
+    @extend_schema(parameters=[WAIT])
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One of them, with its order and its attempts."""
+        job = self.get_object()
+        seconds = number_of(request, "wait", low=1, high=MOST_WAIT_SECONDS, default=0)
+        if seconds and job.is_open and handover_of(request) is not None:
+            leave_to_wait(request, Waiting(job.pk, seconds))
+        return self.answer(job)
 
     def create(self, request: Request) -> Response:
         """Begins a job. Its machines are held from now on until it ends."""

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.db.models import F
+
 from jobs.book.models import Node
 from jobs.logs.models import LogChunk
 from jobs.logs.part import LONGEST_LINE
@@ -44,6 +46,33 @@ def last_lines(node: Node, most: int = 200) -> list[LogLine]:
         if len(found) >= most:
             break
     return found[-most:]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`next_number`: of the line with which to go on; `more`: whether anything of what is stored lies behind it."""
+
+    lines: list[LogLine]
+    next_number: int
+    more: bool
+
+
+def lines_from(
+    node: Node, number: int, *, words: str = "", most: int, most_characters: int = 1_000_000, chunks: int = 16
+) -> Reading:
+    """Lines from a number on, in order; with `words`, those that hold them, without regard to case. Looks at so many chunks and no further."""
+    behind = LogChunk.objects.filter(node=node, first_line__gt=number - F("lines")).order_by("offset")
+    wanted, found, characters = words.casefold(), list[LogLine](), 0
+    for chunk in behind[:chunks].iterator(chunk_size=2):
+        for line in lines_of(chunk):
+            if line.number < number or wanted not in line.text[:LONGEST_LINE].casefold():
+                continue
+            if found and (len(found) == most or characters + len(line.text) > most_characters):
+                return Reading(found, line.number, more=True)
+            found.append(line)
+            characters += len(line.text)
+        number = max(number, chunk.first_line + chunk.lines)
+    return Reading(found, number, more=number <= line_count(node))
 
 
 def find_lines(node: Node, words: str, *, most: int = 200) -> tuple[list[LogLine], bool]:

@@ -49,7 +49,11 @@ from fleet.telemetry.rollups.fleet_models import (
 )
 from fleet.telemetry.serving.models import ServingLatest
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
-from jobs.book.models import Attempt, Job, Node
+from jobs.book.models import Attempt, Job, JobEvent, Node
+from jobs.findings.models import JobFinding
+from jobs.logs.part import Part
+from jobs.logs.store import store_part
+from jobs.metrics.models import JobPoint
 
 PUBLIC_KEY = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
@@ -282,6 +286,15 @@ def fleet(acme, alice, bob, project, account, make_instance):
         job=job, number=1, state="running", marker="rr-job-0123456789abcdef", directory=".rackrent/jobs/rr-job-0123456789abcdef"
     )  # fmt: skip
     node = Node.objects.create(attempt=attempt, instance=instance, rank=0, state="running", reached_at=NOW)
+    JobEvent.objects.create(job=job, attempt=attempt, node=node, at=NOW, kind="started", by=bob)
+    JobPoint.objects.create(
+        attempt=attempt, at=NOW, source="log", line=1, step=10, steps=200, loss=float("nan"), epoch=0.5
+    )
+    JobFinding.objects.create(
+        attempt=attempt, code="not_a_number", sure="certain", because=[{"code": "loss", "values": {"step": 10}}],
+        remedies=[{"code": "lower_rate", "values": {}, "saves_bytes": None}], lines=[1], found_at=NOW, seen_at=NOW,
+    )  # fmt: skip
+    store_part(node=node, part=Part(0, b"step 10/200 loss nan\n"), at=NOW)
     return SimpleNamespace(
         source=source,
         offer=offer,

@@ -22,6 +22,7 @@ COSTS = "/api/v1/costs/"
 FORECAST = "/api/v1/costs/forecast/"
 ANOMALIES = ("/api/v1/anomaly-rules/", "/api/v1/anomaly-rules/{kind}/")
 RULES = tuple(f"/api/v1/alert-rules/{rest}" for rest in ("", "{kind}/", "{kind}/preview/"))
+OF_JOBS = tuple(f"/api/v1/jobs/{{id}}/{part}/" for part in ("log", "events", "points", "findings"))
 SERIES = ("/api/v1/samples/gpus/", "/api/v1/samples/hosts/", "/api/v1/samples/serving/")
 
 
@@ -120,6 +121,13 @@ def test_series_are_what_the_schema_says(schema, fleet, acme, as_token):
         hold_to_schema(schema, address, as_token(acme).get(address, {"instance": 1}))
 
 
+def test_parts_of_jobs_are_what_the_schema_says(schema, fleet, acme, as_token):
+    for path in OF_JOBS:
+        for asked in ({}, {"attempt": 1}, {"attempt": "x"}, {"colour": 1}):
+            hold_to_schema(schema, path, as_token(acme).get(path.format(id=fleet.job.pk), asked))
+        hold_to_schema(schema, path, as_token(acme).get(path.format(id=999_999)))
+
+
 def test_usage_is_what_the_schema_says(schema, counted, acme, as_token):
     client = as_token(acme)
     for asked in ({}, {"split": "project"}, {"split": "colour"}):
@@ -186,7 +194,7 @@ def test_every_address_of_the_schema_is_held_to_it_here(schema):
     actions |= {f"/api/v1/operations/{rest}/" for rest in ("bulk", "launch", "{id}/abandon")}
     actions |= {f"/api/v1/charges/{{id}}/{action}/" for action in ("end", "remove")}
     actions |= {f"/api/v1/jobs/{{id}}/{action}/" for action in ("stop", "rerun", "confirm-host-key")}
-    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single}
+    assert set(schema["paths"]) == {*LISTS, *rows, *SERIES, *actions, *single, *OF_JOBS}
 
 
 @pytest.mark.parametrize("address", LISTS)
