@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.api.tell import job_tell
-from jobs.pages import begin, listing, one, series, tail
+from jobs.pages import again, begin, listing, one, series, tail
 
 urlpatterns = [path("jobs/v1/tell", job_tell, name="job_tell")]
 team_urlpatterns = [
@@ -15,6 +15,7 @@ team_urlpatterns = [
     path("jobs/<int:pk>/stop/", one.job_stop, name="job_stop"),
     path("jobs/<int:pk>/log/<int:rank>/", one.job_log, name="job_log"),
     path("jobs/<int:pk>/log/<int:rank>/lines/", tail.job_lines, name="job_lines"),
+    path("jobs/<int:pk>/again/", again.job_again, name="job_again"),
     path("jobs/<int:pk>/series/", series.job_series, name="job_series"),
     path("jobs/<int:pk>/trust/<int:rank>/", one.job_trust, name="job_trust"),
 ]

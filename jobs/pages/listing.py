@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.core.paginator import Paginator
 from django.db.models import Case, QuerySet, Value, When
@@ -12,9 +14,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from fleet.teams.access import TeamRequest
-from fleet.teams.models import Role
+from fleet.teams.models import Role, Team
 from jobs.book.models import OPEN_STATES, Job, JobKind, JobState
-from jobs.pages.shown import JobLine, jobs_of
+from jobs.pages.money import cost_text
+from jobs.pages.shown import JobLine, job_lines, jobs_of
+from jobs.spending.cost import costs_of_jobs
 
 PAGE_SIZE = 50
 
@@ -47,13 +51,18 @@ class Wanted:
         return rows.filter(name__icontains=self.search) if self.search else rows
 
 
+def with_costs(lines: Sequence[JobLine], team: Team, now: datetime) -> list[JobLine]:
+    costs = costs_of_jobs([line.job for line in lines], team, now)
+    return [replace(line, cost=cost_text(costs[line.job.pk]) if line.job.started_at else "") for line in lines]
+
+
 @require_safe
 def jobs(request: TeamRequest) -> HttpResponse:
     now, wanted = timezone.now(), Wanted.of(request.GET)
     ended = Case(When(state__in=OPEN_STATES, then=Value(0)), default=Value(1))
     rows = wanted.narrow(jobs_of(request.team)).annotate(ended=ended).order_by("ended", "-created_at", "-pk")
     page = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
-    lines = [JobLine(job, now) for job in page]
+    lines = with_costs(job_lines(list(page), now), request.team, now)
     query = request.GET.copy()
     query.pop("page", None)
     context = {

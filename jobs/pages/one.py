@@ -26,9 +26,11 @@ from jobs.book.models import Attempt, Job, Node
 from jobs.logs.read import whole_log
 from jobs.pages.attempts import attempt_of
 from jobs.pages.checkpoints import newest_checkpoint
+from jobs.pages.compare import candidates
+from jobs.pages.money import cost_stats
 from jobs.pages.panels import PANELS
-from jobs.pages.shown import JobLine, jobs_of
-from jobs.pages.stopping import consequences_of, rent_of
+from jobs.pages.shown import job_lines, jobs_of
+from jobs.pages.stopping import consequences_of
 from jobs.pages.summary import newest_figures, pace_now, progress_of, sentence_of, stats_of
 
 
@@ -46,14 +48,15 @@ def context_of(request: TeamRequest, found: Job) -> dict[str, Any]:
     return {
         "nav": "jobs",
         "job": found,
-        "line": JobLine(found, now),
+        "line": job_lines([found], now)[0],
         "attempt": attempt,
         "attempts": list(found.attempts.order_by("number")),
         "sentence": sentence_of(found, nodes, partial(address_of, request.team), now),
         "progress": progress,
         "checkpoint": newest_checkpoint(found, attempt) if progress else None,
-        "stats": stats_of(found, figures, pace_now(attempt), now),
-        "rent": rent_of(nodes),
+        "stats": [*stats_of(found, figures, pace_now(attempt), now), *cost_stats(found, now)],
+        "candidates": candidates(found),
+        "compares": "with" in request.GET,
         "panels": drawn_panels(request, found, attempt),
         "may_act": request.membership.can(Role.OPERATOR),
     }

@@ -165,7 +165,7 @@ def _quality(figures: Mapping[str, tuple[Any, datetime]], pace: Pace) -> Iterato
     if "memory_bytes" in figures:
         value, at = figures["memory_bytes"]
         number, unit = bytes_text(value).rsplit(" ", 1)
-        yield Stat(_("Memory of a GPU, peak"), number, f" {unit}", "", at)
+        yield Stat(_("GPU memory, peak"), number, f" {unit}", "", at)
     if "epoch" in figures and "steps" not in figures:
         yield Stat(_("Epoch"), f"{figures['epoch'][0]:.4g}", "", "", figures["epoch"][1])
 

@@ -42,7 +42,7 @@ function linesOf(row, number) {
     yaxis: refOf(number),
     marker: { size: 4, color: ink("--ink") },
     line: { width: line.other ? 1.4 : 1.7, dash: line.other ? "dash" : line.dash || dashOf(place), color: ink(line.other ? "--ink-3" : row.slow && !place ? "--starved" : "--ink") },
-    hovertemplate: `%{y:.4~g}${escapeText(row.unit)}`,
+    hovertemplate: `%{y:${row.large ? ".3s" : ".4~g"}}${escapeText(row.unit)}`,
   }));
 }
 
@@ -97,7 +97,7 @@ function draw() {
       showspikes: true,
       spikemode: "across",
       spikesnap: "cursor",
-      spikethickness: 1,
+      spikethickness: -1, // below zero: without the halo that would make it three lines
       spikedash: "solid",
       spikecolor: ink("--ink-3"),
       ...(long && { tickformat: "%m-%d %H:%M", hoverformat: "%m-%d %H:%M", nticks: 5 }),
@@ -111,7 +111,7 @@ function draw() {
 
 function axisFor(row, domain, range) {
   const base = layoutOf(0).yaxis;
-  return { ...base, domain, range, anchor: "x", nticks: 4, rangemode: "normal", ticksuffix: `${row.unit} `, ...(row.name === "learning_rate" ? { exponentformat: "e" } : { exponentformat: "SI", tickformat: row.top ? "" : "~s" }) };
+  return { ...base, domain, range, anchor: "x", nticks: 4, rangemode: "normal", ticksuffix: `${row.unit} `, exponentformat: "e", tickformat: row.large ? "~s" : row.name === "learning_rate" ? "" : "~g" };
 }
 
 /* The table behind it, in the words of the server. */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 from django.utils.translation import gettext as _
@@ -49,10 +49,10 @@ def _gpu_rows(series: Series, count: int) -> Iterator[Row]:
     gaps = _gaps(series, [read["utilization_percent"]])
     source = _("measured on its machines")
     if _known(busy):
-        figure = _figure([(busy, of)], percent_text)
+        figure = _figure([(busy, f", {of}")], percent_text)
         yield Row("busy", _("GPUs busy"), [busy], percent_text, source, "%", top=100, gaps=gaps, figure=figure)
     if _known(used):
-        figure = _figure([(used, of)], bytes_text)
+        figure = _figure([(used, f", {of}")], bytes_text)
         yield Row(
             "memory", _("GPU memory"), [used], bytes_text, source, " GiB", factor=1 / GIB, gaps=gaps, figure=figure
         )
@@ -80,7 +80,7 @@ def _host_rows(series: Series, machines: Sequence[int]) -> Iterator[Row]:
             f" {unit}",
             factor=factor,
             gaps=_gaps(series, sums),
-            figure=_figure([(line, line.name) for line in known], rate_text),
+            figure=_figure([(line, f" {line.name}") for line in known], rate_text),
         )
 
 
@@ -111,10 +111,10 @@ def _gaps(series: Series, columns: Sequence[Sequence[float | None]]) -> list[Gap
     return [(a.timestamp(), b.timestamp()) for a, b in found if (b - a).total_seconds() > least]
 
 
-def _figure(lines: Sequence[tuple[Line, str]], text: object) -> str:
-    assert callable(text)
+def _figure(lines: Sequence[tuple[Line, str]], text: Callable[[float], str]) -> str:
+    """The newest value of each, with what stands behind it."""
     newest = [
         (next((value for _at, value in reversed(line.points[-PRESENT:]) if value is not None), None), name)
         for line, name in lines
     ]
-    return ", ".join(f"{text(value)} {name}" for value, name in newest if value is not None)
+    return ", ".join(f"{text(value)}{name}" for value, name in newest if value is not None)

@@ -68,6 +68,8 @@ class Row:
     slow: bool = False
     gaps: Sequence[Gap] = ()
     figure: str = ""
+    # Written with k, M and G.
+    large: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -79,6 +81,7 @@ class Row:
             "top": self.top,
             "zero": self.from_zero,
             "slow": self.slow,
+            "large": self.large,
             "plan": None if self.plan is None else {"value": short(self.plan * self.factor), "text": self.plan_text},
             "gaps": [list(gap) for gap in self.gaps],
             "lines": [

@@ -119,6 +119,7 @@ def _row(kind: Kind, lines: list[Line], now: float | None, plan: float | None) -
         plan=plan,
         plan_text=_("plan %(figure)s") % {"figure": f"{kind.text(plan)}{kind.unit}"} if plan else "",
         slow=slow,
+        large=kind.text is large_text,
         figure=f"{kind.text(now)}{kind.unit}" if now is not None else "",
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from jobs.pages.panels import charts, facts, findings, log, machines, steps
+from jobs.pages.panels import charts, compare, facts, findings, log, machines, steps
 from jobs.pages.panels.panel import JobPanel
 
 __all__ = ["PANELS", "JobPanel"]
 
 PANELS: tuple[JobPanel, ...] = (
+    compare.PANEL,
     findings.PANEL,
     charts.PANEL,
     machines.PANEL,
