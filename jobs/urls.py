@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.api.tell import job_tell
-from jobs.pages import again, begin, listing, one, series, tail
+from jobs.pages import again, begin, listing, notebook, one, series, tail
 
 urlpatterns = [path("jobs/v1/tell", job_tell, name="job_tell")]
 team_urlpatterns = [
     path("jobs/", listing.jobs, name="jobs"),
     path("jobs/new/", begin.job_new, name="job_new"),
     path("jobs/<int:pk>/", one.job, name="job"),
+    path("jobs/<int:pk>/notebook/", notebook.job_notebook, name="job_notebook"),
     path("jobs/<int:pk>/stop/", one.job_stop, name="job_stop"),
     path("jobs/<int:pk>/log/<int:rank>/", one.job_log, name="job_log"),
     path("jobs/<int:pk>/log/<int:rank>/lines/", tail.job_lines, name="job_lines"),

@@ -87,6 +87,7 @@ ACTIONS: Words = {
     "hold.place": _("Machine held"),
     "job.create": _("Job begun"),
     "job.spend": _("Job's budget spent"),
+    "job.show_token": _("Token of a notebook shown"),
     "job.stop": _("Job stopped by hand"),
     "hold.release": _("Hold released"),
     "idle_saving.book": _("Saving by a stop booked"),

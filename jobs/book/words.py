@@ -19,6 +19,8 @@ WHYS: Words = {
     "exit": gettext_lazy("the command ended with an error"),
     "not_prepared": gettext_lazy("a machine could not be prepared in time"),
     "no_way": gettext_lazy("its machines do not reach each other"),
+    "environment": gettext_lazy("a machine is not what it needs"),
+    "install": gettext_lazy("what it needs could not be installed"),
     "lost": gettext_lazy("it was ended from outside, and nobody saw how"),
     "rebooted": gettext_lazy("a machine was started anew under it"),
     "machine_gone": gettext_lazy("a machine was switched off or given back"),
@@ -27,6 +29,9 @@ WHYS: Words = {
 }
 EVENTS: Words = {
     "prepared": pgettext_lazy("job", "machine prepared"),
+    "unfit": pgettext_lazy("job", "machine is not what it needs"),
+    "installed": pgettext_lazy("job", "installed what it needs"),
+    "not_installed": pgettext_lazy("job", "could not install what it needs"),
     "started": pgettext_lazy("job", "started on the machine"),
     "ended": pgettext_lazy("job", "ended on the machine"),
     "lost_node": pgettext_lazy("job", "nobody knows what became of it on the machine"),
@@ -57,6 +62,8 @@ ERRORS: Words = {
     ),
     "no_address": gettext_lazy("no SSH address is known of it"),
     "refused": gettext_lazy("the machine refused the step"),
+    "environment": gettext_lazy("it cannot work there: see what its check says"),
+    "install": gettext_lazy("install.sh failed: see the log"),
     "no_shell": gettext_lazy("it runs no commands over SSH"),
     "bad_answer": gettext_lazy("it answered something else than was asked"),
     "no_interface": gettext_lazy(

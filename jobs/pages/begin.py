@@ -40,6 +40,7 @@ def job_new(request: TeamRequest) -> HttpResponse:
         "form": form,
         "like": start.like,
         "draft": start.draft,
+        "is_notebook": start.is_notebook,
         "has_key": SshKey.objects.filter(team=request.team).exists(),
     }
     return render(request, "jobs/new.html", context, status=422 if form.errors else 200)

@@ -22,6 +22,7 @@ from jobs.book.order import Order
 from jobs.pages.machine_field import MachinesField
 from jobs.pages.serving_fields import ServingFields, take_serving
 from jobs.pages.starting import Beginning
+from jobs.plans.commands import INSTALL
 from jobs.plans.machines import chosen_of, fits_of
 
 _PAIR = re.compile(r"\s*(?:export\s+)?([^=\s]+)=(.*)")
@@ -109,6 +110,16 @@ class JobForm(ServingFields, forms.Form):
         max_length=400,
         help_text=_("Added to the command from the second attempt on, such as --resume"),
     )
+    installs = forms.BooleanField(
+        label=_("Install what it needs first"),
+        required=False,
+        help_text=_("Runs install.sh before the launch, once for each machine; its output is in the log"),
+    )
+    starts_anyway = forms.BooleanField(
+        label=_("Start anyway"),
+        required=False,
+        help_text=_("Also on a machine of which the check says that it cannot work there"),
+    )
     when_done = forms.ChoiceField(label=_("When it is done"), choices=WhenDone.choices, initial=WhenDone.IDLE)
     deadline_at = moment_field(_("Deadline"), _("Then it is stopped"))
     budget_amount = forms.DecimalField(
@@ -131,6 +142,10 @@ class JobForm(ServingFields, forms.Form):
         machines.queryset = running.exclude(ssh=[]).order_by("name")
         self._offer(machines)
         project.queryset = Project.objects.filter(team=team, archived_at=None).order_by("name")
+        if not any(file.get("path") == INSTALL for file in self.start.carried.get("files", ())):
+            del self.fields["installs"]
+        if not self.start.predicted.get("gpu"):
+            del self.fields["starts_anyway"]
 
     def _offer(self, machines: MachinesField) -> None:
         """What speaks against each; those that fit are chosen already."""

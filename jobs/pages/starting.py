@@ -8,11 +8,13 @@ from secrets import token_urlsafe
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 
 from fleet.teams.access import TeamRequest
 from jobs.book.models import Job, WhenDone
 from jobs.pages.serving_fields import PREFIX
 from jobs.plans.draft import API_KEY, Draft, draft_of
+from jobs.plans.notebook import notebook_values
 
 # Without a field of their own, from the job or the plan that it is like.
 CARRIED = ("plan", "launcher", "predicted", "files")
@@ -43,6 +45,7 @@ class Beginning:
     carried: Mapping[str, Any] = field(default_factory=dict)
     like: Job | None = None
     draft: Draft | None = None
+    is_notebook: bool = False
 
     @property
     def predicted(self) -> Mapping[str, Any]:
@@ -51,7 +54,7 @@ class Beginning:
 
 
 def beginning_of(request: TeamRequest) -> Beginning:
-    """Of the address: `like=` a job, or `plan=` with `launcher=`. Raises PlanRefused, and Http404 for a job that is not there."""
+    """Of the address: `like=` a job, `plan=` with `launcher=`, or `notebook`. Raises PlanRefused, and Http404 for a job that is not there."""
     like, launcher = request.GET.get("like", ""), request.GET.get("launcher", "")
     if like.isdecimal() and len(like) < 19:
         known = get_object_or_404(Job, pk=int(like), team=request.team)
@@ -59,7 +62,20 @@ def beginning_of(request: TeamRequest) -> Beginning:
     if launcher:
         draft = draft_of(plan=request.GET.get("plan", "")[:4000], launcher=launcher)
         return Beginning(initial_of_draft(draft), {name: getattr(draft, name) for name in CARRIED}, draft=draft)
+    if "notebook" in request.GET:
+        return beginning_of_notebook()
     return Beginning()
+
+
+def beginning_of_notebook() -> Beginning:
+    values = notebook_values()
+    initial = {
+        **values,
+        "name": str(_("Notebook")),
+        "environment": pairs_text(values["environment"]),
+        "secrets": pairs_text(values["secrets"]),
+    }
+    return Beginning(initial, {"files": values["files"]}, is_notebook=True)
 
 
 def initial_of_job(job: Job) -> dict[str, Any]:
@@ -70,9 +86,13 @@ def initial_of_job(job: Job) -> dict[str, Any]:
         **{f"{PREFIX}{name}": value for name, value in job.serving.items()},
         **({"budget_currency": job.budget_currency} if job.budget_currency else {}),
         "machines": [node.instance_id for node in attempt.nodes.all()] if attempt else [],
-        "environment": "\n".join(f"{name}={value}" for name, value in job.environment.items()),
+        "environment": pairs_text(job.environment),
         "secrets": "\n".join(f"{name}=" for name in job.secret_names),
     }
+
+
+def pairs_text(pairs: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in pairs.items())
 
 
 def initial_of_draft(draft: Draft) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def of_rank(attempt: Attempt, node: Node, nodes: Sequence[Node], hosts: Sequence
 def command_script(job: Job, attempt: Attempt) -> str:
     """Fetches what it needs, then becomes the command. A step that fails ends it with its own code."""
     steps = ["set -e"]
+    if job.installs:
+        steps.append('[ ! -s ../venv ] || . "$(cat ../venv)/bin/activate"')
     if job.repository:
         revision = job.revision or "HEAD"
         steps += [

@@ -38,6 +38,7 @@ class Act(StrEnum):
     ASK = "ask"
     MEET = "meet"
     PREPARE = "prepare"
+    INSTALL = "install"
     LAUNCH = "launch"
     LOOK = "look"
     TERM = "term"
@@ -47,6 +48,8 @@ class Act(StrEnum):
 # From asking politely to ending firmly.
 POLITE = timedelta(seconds=20)
 PREPARED_WITHIN = timedelta(minutes=20)
+# Gigabytes of wheels over a slow line, or a compiler at work.
+INSTALLED_WITHIN = timedelta(hours=2)
 # Of the others, when one has failed: torchrun and its like end them by themselves and say why.
 ENDS_ITSELF = timedelta(seconds=30)
 
@@ -58,6 +61,8 @@ ENDS = {
     "exit": State.FAILED,
     "not_prepared": State.FAILED,
     "no_way": State.FAILED,
+    "environment": State.FAILED,
+    "install": State.FAILED,
     "lost": State.LOST,
     "rebooted": State.LOST,
     "machine_gone": State.LOST,
@@ -69,12 +74,14 @@ ENDS = {
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
     """`launched`: it was, or may have been, written before it was done. `ended_at`: when it was seen to have. `lost`: "" or why nobody can say how it ended.
-    `asked`, `met`: whether it said its interfaces, and whether it reached the others; true of a machine by itself. `refused`: why nothing is launched on it.
+    `asked`, `met`: whether it said its interfaces, and whether it reached the others; true of a machine by itself. `refused`: why nothing is launched on it. `sent`: its files are there; `installing`: so may be what install.sh started.
     """
 
     asked: bool = True
     met: bool = True
     refused: str = ""
+    sent: bool = False
+    installing: bool = False
     prepared: bool = False
     launched: bool = False
     started: bool = False
@@ -139,7 +146,7 @@ def _preparing(facts: Facts) -> tuple[State, str]:
         return _stopping(facts, refused)
     if all(node.prepared for node in nodes):
         return State.RUNNING, ""
-    if facts.now - facts.since >= PREPARED_WITHIN:
+    if facts.now - facts.since >= (INSTALLED_WITHIN if any(node.installing for node in nodes) else PREPARED_WITHIN):
         return _stopping(facts, "not_prepared")
     return State.PREPARING, ""
 
@@ -161,7 +168,7 @@ def _running(facts: Facts) -> tuple[State, str]:
 
 def _stopping(facts: Facts, why: str) -> tuple[State, str]:
     """Over when nothing of it can run any more: what was never launched does not."""
-    if all(node.is_over or not node.launched for node in facts.nodes):
+    if all(node.is_over or not (node.launched or node.installing) for node in facts.nodes):
         return ENDS[why], why
     return State.STOPPING, why
 
@@ -185,12 +192,14 @@ def _preparing_act(node: NodeFacts, facts: Facts) -> Act:
         return Act.NOTHING if node.asked else Act.ASK
     if not all(each.met for each in facts.nodes):
         return Act.MEET
-    return Act.NOTHING if node.prepared else Act.PREPARE
+    if node.prepared or node.refused:
+        return Act.NOTHING
+    return Act.INSTALL if node.sent else Act.PREPARE
 
 
 def _ending(node: NodeFacts, facts: Facts) -> Act:
     if not node.launched:
-        return Act.NOTHING
+        return Act.KILL if node.installing else Act.NOTHING
     if node.term_sent_at is not None:
         return Act.KILL if facts.now - node.term_sent_at >= POLITE else Act.LOOK
     begun = facts.since if facts.state is State.STOPPING else facts.now

@@ -27,6 +27,7 @@ from jobs.runner.ending import end_attempt
 from jobs.runner.machine import SentFile
 from jobs.runner.meeting import REFUSED, has_met, has_said, hosts_of, interface_of, orders_of, settle
 from jobs.runner.places import places_of
+from jobs.runner.preparing import UNFIT, install_digest, is_installing
 from jobs.runner.take_in import take_in
 from jobs.runner.tells import tells_of
 from jobs.runner.visit import Errand, Report, visit_all
@@ -104,7 +105,9 @@ def node_facts(node: Node, *, is_alone: bool) -> NodeFacts:
     return NodeFacts(
         asked=is_alone or has_said(node),
         met=is_alone or has_met(node),
-        refused="no_way" if node.error in REFUSED else "",
+        refused="no_way" if node.error in REFUSED else node.error if node.error in UNFIT else "",
+        sent=node.uploaded_at is not None,
+        installing=is_installing(node),
         prepared=node.prepared_at is not None,
         launched=node.launched_at is not None,
         started=node.started_at is not None,
@@ -142,7 +145,7 @@ def enter(attempt: Attempt, nodes: Sequence[Node], step: Step, now: datetime) ->
 
 
 def _intend(node: Node, act: Act, now: datetime) -> None:
-    columns = {Act.LAUNCH: "launched_at", Act.TERM: "term_sent_at", Act.KILL: "kill_sent_at"}
+    columns = {Act.INSTALL: "install_at", Act.LAUNCH: "launched_at", Act.TERM: "term_sent_at", Act.KILL: "kill_sent_at"}
     if (column := columns.get(act)) is not None:
         setattr(node, column, getattr(node, column) or now)
         node.save(update_fields=[column])
@@ -167,6 +170,7 @@ def errands_of(attempt: Attempt, nodes: Sequence[Node], step: Step) -> list[Erra
                 log_offset=node.log_offset,
                 files=_files(attempt, node, nodes) if act is Act.PREPARE else (),
                 meeting=orders.get(node.pk, {}),
+                install=install_digest(attempt.job) if act is Act.INSTALL else "",
             )
         )
     return found

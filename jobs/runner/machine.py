@@ -25,6 +25,8 @@ from jobs.nodes import on_nodes
 
 CALL_SECONDS = 30.0
 UPLOAD_SECONDS = 300.0
+# A driver that hangs is waited for three times at most.
+FACTS_SECONDS = 60.0
 # The others may come later, and they send to each other (jobs/nodes/meeting.py).
 MEET_SECONDS = 60.0
 # Of an answer that is no log.
@@ -53,6 +55,9 @@ class Seen:
     pid: int | None
     boot_id: str
     rebooted: bool
+    # Of install.sh, where there is one.
+    installing: bool = False
+    install_code: int | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -119,6 +124,14 @@ class Machine:
         answer = await self._ask("prepare", given=packed(files), seconds=UPLOAD_SECONDS)
         _must(answer, "prepared")
 
+    async def facts(self) -> dict[str, str]:
+        """What the machine is, as it says itself: jobs.plans.facts reads it."""
+        return await self._ask("facts", seconds=FACTS_SECONDS)
+
+    async def install(self, digest: str) -> None:
+        """Starts install.sh, detached, unless it was started before. `digest`: of its text."""
+        _must(await self._ask("install", digest), "installs")
+
     async def launch(self) -> bool:
         """Starts the command, detached. False: it was started before; it is never started twice."""
         return _must(await self._ask("launch"), "launched") == "now"
@@ -134,6 +147,8 @@ class Machine:
             pid=_whole(answer.get("pid")),
             boot_id=boot,
             rebooted=bool(boot) and boot != _must(answer, "now_boot"),
+            installing="installing" in answer,
+            install_code=_whole(answer.get("installed")),
         )
 
     async def read_log(self, offset: int, most: int = READ_BYTES) -> bytes:

@@ -34,6 +34,72 @@ prepare)
     # Standard input: a tar of files below the job's directory.
     mkdir -p "$dir/work" && tar -xf - -C "$dir" && echo "prepared=1"
     ;;
+facts)
+    # What the machine is, one name=value a line; no question holds it up.
+    cd "$dir" 2>/dev/null
+    ask() { if command -v timeout >/dev/null 2>&1; then timeout 10 "$@" 2>/dev/null; else "$@" 2>/dev/null; fi; }
+    [ -s "$dir/venv" ] && PATH=$(cat "$dir/venv")/bin:$PATH
+    echo "system=$(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-}")"
+    echo "cpus=$(ask nproc)"
+    awk '$1 == "MemTotal:" { print "memory_kib=" $2 } $1 == "MemAvailable:" { print "memory_available_kib=" $2 }' /proc/meminfo 2>/dev/null
+    echo "memory_limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null)"
+    ask df -Pk . | awk 'NR == 2 { print "disk_free_kib=" $4 }'
+    ask df -Pk /dev/shm | awk 'NR == 2 { print "shared_memory_kib=" $2 }'
+    echo "driver=$(ask nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+    ask nvidia-smi --query-gpu=name,memory.total,memory.used --format=csv,noheader,nounits | head -n 64 | awk '{ print "gpu" NR "=" $0 }'
+    ask nvcc --version | sed -n 's/.*release \([0-9.]*\).*/nvcc=\1/p'
+    python=$(command -v python3 || command -v python) && ask "$python" -c '
+import importlib.metadata, importlib.util, platform, re
+print("python=" + platform.python_version())
+names = """torch transformers accelerate peft trl datasets deepspeed bitsandbytes flash-attn xformers triton vllm tensorrt-llm colossalai
+paddlepaddle-gpu paddlenlp megatron-core transformer-engine megatron-bridge llmcompressor jupyterlab numpy"""
+for name in names.split():
+    try:
+        print("package." + name + "=" + importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        pass
+found = importlib.util.find_spec("torch")
+if found and found.submodule_search_locations:
+    # Not imported: that takes seconds, and memory of the GPU.
+    text = open(found.submodule_search_locations[0] + "/version.py").read()
+    cuda = re.search(r"^cuda\b[^=\n]*= *(.+)$", text, re.M)
+    print("torch_cuda=" + (cuda.group(1).strip("\"\x27 ").lower() if cuda else ""))
+'
+    exit 0
+    ;;
+install)
+    # The launcher's install.sh, detached. Its environment is kept by the hash of its text: whoever comes with the same again finds it made.
+    case $3 in '' | *[!a-f0-9]*) echo "error=hash"; exit 64 ;; esac
+    [ -f "$dir/work/install.sh" ] || { echo "error=not_prepared"; exit 65; }
+    if mkdir "$dir/installing" 2>/dev/null; then
+        mkdir -p "${base%/*}/environments"
+        RACKRENT_JOB=$marker RACKRENT_DIRECTORY=$dir RACKRENT_VENV=${base%/*}/environments/$3 setsid sh -c '
+            cd "$RACKRENT_DIRECTORY/work" || exit 66
+            echo $$ >../install.pid
+            (
+                command -v flock >/dev/null 2>&1 && flock 9
+                if [ -f "$RACKRENT_VENV/installed" ]; then
+                    echo "What install.sh installs is there already: $RACKRENT_VENV"
+                    exit 0
+                fi
+                rm -rf "$RACKRENT_VENV"
+                set -a
+                [ -f ../environment ] && . ../environment
+                set +a
+                VENV=$RACKRENT_VENV bash install.sh && touch "$RACKRENT_VENV/installed"
+            ) >>../log 2>&1 </dev/null 9>"$RACKRENT_VENV.lock"
+            code=$?
+            [ $code = 0 ] && echo "$RACKRENT_VENV" >../venv
+            echo $code >../install.new && mv ../install.new ../install.exit
+        ' >/dev/null 2>&1 </dev/null &
+        tries=0
+        while [ ! -s "$dir/install.pid" ] && [ $tries -lt 50 ]; do
+            tries=$((tries + 1))
+            sleep 0.1
+        done
+    fi
+    echo "installs=1"
+    ;;
 launch)
     [ -f "$dir/command.sh" ] || { echo "error=not_prepared"; exit 65; }
     # A folder is made once: whoever comes later finds the job launched.
@@ -75,6 +141,11 @@ look)
     [ -s "$dir/pid" ] && echo "pid=$(cat "$dir/pid")"
     is_alive && echo "alive=1"
     [ -s "$dir/exit" ] && echo "exit=$(cat "$dir/exit")"
+    if [ -s "$dir/install.exit" ]; then
+        echo "installed=$(cat "$dir/install.exit")"
+    elif [ -s "$dir/install.pid" ]; then
+        grep -q "RACKRENT_JOB=$marker" "/proc/$(cat "$dir/install.pid")/environ" 2>/dev/null && echo "installing=1"
+    fi
     [ -f "$dir/log" ] && echo "size=$(wc -c <"$dir/log")"
     [ -s "$dir/boot" ] && echo "boot=$(cat "$dir/boot")"
     echo "now_boot=$(boot_id)"

@@ -15,7 +15,7 @@ FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=10), timedelta(minutes=10)
 # What another attempt may mend.
 RETRIED = frozenset({"failed", "lost"})
 # What it cannot: the machine is not as it has to be, or is none any more.
-HOPELESS = frozenset({"not_prepared", "no_way", "machine_gone"})
+HOPELESS = frozenset({"not_prepared", "no_way", "environment", "machine_gone"})
 AT_ONCE = timedelta(0)
 
 

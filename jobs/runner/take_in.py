@@ -13,6 +13,7 @@ from jobs.metrics.store import store_lines
 from jobs.runner.course import Act
 from jobs.runner.machine import Seen
 from jobs.runner.meeting import note_interfaces
+from jobs.runner.preparing import take_in_preparation
 from jobs.runner.visit import Report
 
 # Is told once of each kind, not at every visit.
@@ -29,14 +30,15 @@ def take_in(attempt: Attempt, node: Node, report: Report, *, secrets: Mapping[st
     node.address = str(report.address)
     if report.act is Act.ASK:
         note_interfaces(node, report)
-    if report.act is Act.PREPARE:
-        node.prepared_at, node.state = at, JobState.PREPARING
-        note(attempt.job, "prepared", at=at, attempt=attempt, node=node)
+    if report.act in {Act.PREPARE, Act.INSTALL} and has_read(node, report):
+        take_in_preparation(attempt, node, report, at)
+    if report.act is Act.KILL and node.launched_at is None and not report.signalled:
+        node.state = JobState.STOPPED
     if report.seen is not None:
         _seen(attempt, node, report.seen, at, is_read=has_read(node, report))
     node.save()
     for part in report.parts:
-        _keep(attempt, node, part, secrets, at=at, is_last=report.seen is not None and not report.seen.alive)
+        _keep(attempt, node, part, secrets, at=at, is_last=is_silent(report.seen))
 
 
 def _failed(attempt: Attempt, node: Node, report: Report, at: datetime) -> None:
@@ -56,6 +58,11 @@ def _failed(attempt: Attempt, node: Node, report: Report, at: datetime) -> None:
             detail=report.detail,
             values={"error": report.error},
         )
+
+
+def is_silent(seen: Seen | None) -> bool:
+    """Whether nobody writes to the log any more: a line without an end is one then."""
+    return seen is not None and not seen.alive and not seen.installing
 
 
 def has_read(node: Node, report: Report) -> bool:
@@ -81,9 +88,9 @@ def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime, *, is_read: bo
 
 
 def _keep(attempt: Attempt, node: Node, part: Part, secrets: Mapping[str, str], *, at: datetime, is_last: bool) -> None:
-    """Progress is read from the first machine: the others print the same."""
+    """Progress is read from the first machine: the others print the same. What is installed says nothing of it."""
     whole = masked(whole_lines(part, is_last=is_last), secrets.values())
     first_line = store_part(node=node, part=whole, at=at)
-    if first_line and node.rank == 0:
+    if first_line and node.rank == 0 and node.launched_at is not None:
         lines = whole.data.decode("utf-8", "replace").split("\n")
         store_lines(attempt=attempt, lines=list(enumerate(lines, start=first_line)), at=at)

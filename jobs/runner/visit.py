@@ -33,11 +33,13 @@ class Errand:
     log_offset: int = 0
     files: Sequence[SentFile] = field(default=(), repr=False)
     meeting: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    # Of the text of install.sh.
+    install: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of it. `error` "" = it was reached, and did what it should. `offered`: a host key that nobody confirmed yet. `met`: what it said of the others."""
+    """What came of it. `error` "" = it was reached, and did what it should. `offered`: a host key that nobody confirmed yet. `met`: what it said of the others; `facts`: of itself."""
 
     node: int
     act: Act
@@ -47,6 +49,7 @@ class Report:
     signalled: int = 0
     interfaces: tuple[str, ...] = ()
     met: Mapping[str, str] | None = None
+    facts: Mapping[str, str] | None = None
     error: str = ""
     detail: str = ""
     offered: str = ""
@@ -89,7 +92,9 @@ async def _do(errand: Errand, machine: Machine, report: Report) -> Report:
     match errand.act:
         case Act.PREPARE:
             await machine.prepare(errand.files)
-            return report
+            return replace(report, facts=await machine.facts())
+        case Act.INSTALL:
+            await machine.install(errand.install)
         case Act.ASK:
             return replace(report, interfaces=tuple(await machine.interfaces()))
         case Act.MEET:
@@ -100,7 +105,9 @@ async def _do(errand: Errand, machine: Machine, report: Report) -> Report:
             report = replace(report, signalled=await machine.signal("TERM" if errand.act is Act.TERM else "KILL"))
     seen = await machine.look()
     parts = await _grown(machine, errand.log_offset, seen)
-    return replace(report, seen=seen, parts=parts)
+    # Once more: with what was installed.
+    facts = await machine.facts() if errand.act is Act.INSTALL and seen.install_code == 0 else None
+    return replace(report, seen=seen, parts=parts, facts=facts)
 
 
 async def _grown(machine: Machine, offset: int, seen: Seen) -> tuple[Part, ...]:

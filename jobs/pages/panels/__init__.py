@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from jobs.pages.panels import charts, compare, facts, findings, log, machines, steps
+from jobs.pages.panels import charts, compare, environment, facts, findings, log, machines, notebook, steps
 from jobs.pages.panels.panel import JobPanel
 
 __all__ = ["PANELS", "JobPanel"]
 
 PANELS: tuple[JobPanel, ...] = (
     compare.PANEL,
+    notebook.PANEL,
     findings.PANEL,
     charts.PANEL,
     machines.PANEL,
+    environment.PANEL,
     facts.PANEL,
     steps.PANEL,
     log.PANEL,

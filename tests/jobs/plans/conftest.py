@@ -7,6 +7,9 @@ from django.utils import timezone
 
 from fleet.inventory.models import EnvironmentReport
 from tests.jobs.plans.test_drafts import ONE
+from tests.planner.launchers.conftest import launchers_python, tiny
+
+__all__ = ["launchers_python", "tiny"]
 
 PLACE = [{"host": "198.51.100.7", "port": 22, "user": "root"}]
 
