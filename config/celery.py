@@ -43,6 +43,7 @@ app.autodiscover_tasks(
         "fleet.idle.watch",
         "jobs.findings",
         "jobs.learning",
+        "jobs.loadtest",
         "jobs.runner",
         "jobs.serving",
         "jobs.spending",
@@ -75,6 +76,7 @@ LONG_TASKS = (
     "idle.recommend",
     "idle.reckon_floors",
     "jobs.prune_probes",
+    "jobs.run_load_test",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -182,6 +184,7 @@ app.conf.beat_schedule = {
     "jobs.watch_budgets": {"task": "jobs.watch_budgets", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.examine_running": {"task": "jobs.examine_running", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.tell_of_jobs": {"task": "jobs.tell_of_jobs", "schedule": 30.0, "options": {"expires": 30}},
+    "jobs.watch_load_tests": {"task": "jobs.watch_load_tests", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},
     "jobs.dispatch_looks": {"task": "jobs.dispatch_looks", "schedule": 5.0, "options": {"expires": 5}},
     "jobs.prune_probes": {"task": "jobs.prune_probes", "schedule": crontab(hour="4", minute="11")},

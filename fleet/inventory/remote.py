@@ -119,10 +119,12 @@ def fingerprint(public_key: str) -> str:
 
 
 class ThroughSsh(httpx.AsyncBaseTransport):
-    """HTTP to ports of the machine's own loopback, whatever the name in the address says it is."""
+    """HTTP to ports of the machine's own loopback, whatever the name in the address says it is. `most_connections`: at once; further requests wait."""
 
-    def __init__(self, connection: asyncssh.SSHClientConnection) -> None:
-        self._pool = httpcore.AsyncConnectionPool(network_backend=_Forwards(connection), max_keepalive_connections=0)
+    def __init__(self, connection: asyncssh.SSHClientConnection, *, most_connections: int = 10) -> None:
+        self._pool = httpcore.AsyncConnectionPool(
+            network_backend=_Forwards(connection), max_connections=most_connections, max_keepalive_connections=0
+        )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.scheme != "http" or request.url.host not in LOOPBACK:

@@ -89,6 +89,8 @@ ACTIONS: Words = {
     "job.spend": _("Job's budget spent"),
     "job.show_token": _("Token of a notebook shown"),
     "job.stop": _("Job stopped by hand"),
+    "load_test.begin": _("Load test begun"),
+    "load_test.cancel": _("Load test called off"),
     "hold.release": _("Hold released"),
     "idle_saving.book": _("Saving by a stop booked"),
     "idle_saving.take_back": _("Saving taken back: the stop did not last"),

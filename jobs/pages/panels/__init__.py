@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.pages.panels import charts, compare, environment, facts, findings, log, machines, notebook, steps
+from jobs.pages.panels import charts, compare, environment, facts, findings, load, log, machines, notebook, steps
 from jobs.pages.panels.panel import JobPanel
 
 __all__ = ["PANELS", "JobPanel"]
@@ -12,6 +12,7 @@ PANELS: tuple[JobPanel, ...] = (
     notebook.PANEL,
     findings.PANEL,
     charts.PANEL,
+    load.PANEL,
     machines.PANEL,
     environment.PANEL,
     facts.PANEL,

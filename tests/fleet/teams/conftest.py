@@ -116,7 +116,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
         starts_at=timezone.now(),
     )
     policy = IdlePolicy.objects.create(team=acme, name="All")
-    job = Job.objects.create(team=acme, name="run-1", command="true")
+    job = Job.objects.create(team=acme, name="run-1", command="true", kind="serving", serving={"port": 8000})
     attempt = Attempt.objects.create(
         job=job, number=1, marker="rr-job-12345678", directory=".rackrent/jobs/rr-job-12345678"
     )
