@@ -55,6 +55,7 @@ app.autodiscover_tasks(
 # What may take minutes has a worker of its own: it must not hold up what beat sends every few seconds.
 LONG_QUEUE = "long"
 LONG_TASKS = (
+    "jobs.examine_running",
     "costs.prune_balances",
     "costs.compare_bills",
     "telemetry.sort_closed_days",

@@ -79,7 +79,7 @@ NONE = Series()
 
 @dataclass(frozen=True, slots=True)
 class GpuEvidence:
-    """`hot`, `capped`: share of the readings in which the driver slowed the clocks for heat, or for power."""
+    """`hot`, `capped`: share of the readings in which the driver slowed the clocks for heat, or for power. `rated_watts`: of its model's board."""
 
     index: int
     name: str = ""
@@ -87,31 +87,35 @@ class GpuEvidence:
     sm_activity: Series = NONE
     power_watts: Series = NONE
     power_limit_watts: float | None = None
+    rated_watts: float | None = None
     memory_used_bytes: Series = NONE
     memory_total_bytes: float | None = None
-    pcie_rx_bytes_per_second: Series = NONE
     hot: float | None = None
     capped: float | None = None
-    # Of processes that are not of this run.
-    others_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HostEvidence:
+    """Of several machines the worst of each: one that is full stops them all. `link_bytes_per_second`: measured between them before the run."""
+
     cpu_percent: Series = NONE
     iowait_percent: Series = NONE
     pressure_io_percent: Series = NONE
+    pressure_memory_percent: Series = NONE
     memory_used_bytes: Series = NONE
     memory_total_bytes: float | None = None
     disk_read_bytes_per_second: Series = NONE
     disk_busy_percent: Series = NONE
     network_bytes_per_second: Series = NONE
+    link_bytes_per_second: float | None = None
     disk_used_ratio: Series = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ServingEvidence:
-    """Of one endpoint. `requests`: finished a second; `failed`: of these, those that failed."""
+    """Of one endpoint. `requests`: finished a second; `failed`: of these, those that failed. `short_answers`: seconds that requests for one token took, one
+    after the other, as it became ready.
+    """
 
     running: Series = NONE
     waiting: Series = NONE
@@ -124,10 +128,8 @@ class ServingEvidence:
     e2e_p95_seconds: Series = NONE
     # Of the process that serves: its part of the machine's memory, without what is set aside from the start.
     process_memory_bytes: Series = NONE
-    # How long clients wait, where somebody said it.
-    timeout_seconds: float | None = None
-    # What requests for a single token took, one after the other, as it became ready.
     short_answers: tuple[float, ...] = ()
+    timeout_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +165,13 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """`lines`: the log, or its end. `points`: progress with the time at which it was read. `exit_code` None: it runs, or nobody knows.
+    """`command`: what was launched. `lines`: the log, or its end. `points`: progress with the time at which it was read. `exit_code` None: it runs, or nobody knows.
 
     `settings`: what it was launched with, by the planner's names (batch_size, sequence_length, gpu_memory_utilization …).
     """
 
     kind: Kind
+    command: str = ""
     lines: tuple[Line, ...] = ()
     points: tuple[tuple[float, Point], ...] = ()
     gpus: tuple[GpuEvidence, ...] = ()
@@ -180,6 +183,8 @@ class Evidence:
     started_at: float | None = None
     now: float | None = None
     exit_code: int | None = None
+    # Somebody, or its deadline, ended it: how its processes ended says nothing then.
+    stopped: bool = False
     spot: bool = False
     # Of the quality room: 0 (nothing) to 100 on a shared host.
     neighbour_score: int | None = None

@@ -32,6 +32,11 @@ class Remedy:
     saves_bytes: float | None = None
 
 
+def remedies(*codes: str) -> tuple[Remedy, ...]:
+    """In this order, without figures."""
+    return tuple(Remedy(code) for code in codes)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """`remedies`: the first is what to do first. `lines`: numbers of the log's lines. `gpus`: indexes of those it is about, () = all or none."""

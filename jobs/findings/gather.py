@@ -8,53 +8,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from fleet.inventory.models import GPU
-from fleet.providers.base import Market
+from fleet.inventory.provider_word.models import ProviderNotice
+from fleet.providers.base import Market, NoticeKind
 from fleet.quality.models import NeighbourEvidence
 from fleet.telemetry.models import MachineEvent
-from fleet.telemetry.series import Series as Measured
-from fleet.telemetry.series import gpu_series, host_series
 from jobs.book.models import Attempt, JobState, Node
-from jobs.diagnosis.evidence import (
-    Event,
-    Evidence,
-    GpuEvidence,
-    HostEvidence,
-    Kind,
-    Line,
-    Predicted,
-    Series,
-)
+from jobs.diagnosis.evidence import Event, Evidence, Kind, Line, Predicted
+from jobs.findings.readings import gpu_evidence, host_evidence
 from jobs.logs.read import last_lines
 from jobs.metrics.models import JobPoint
 from jobs.progress.point import Point
 from jobs.serving.evidence import serving_evidence
 
 LINES, POINTS = 3_000, 2_000
-# What a chart could show of the time that is looked at.
-READINGS = 240
+# A line that is longer says no more to any rule.
+LONGEST_LINE = 4_000
 # A chart of no time is none.
 SHORTEST = timedelta(minutes=1)
 # Of a long run: the rules ask how it goes now.
 LOOKS_BACK = timedelta(hours=6)
-GPU_FIELDS = (
-    "utilization_percent",
-    "sm_activity",
-    "power_watts",
-    "power_limit_watts",
-    "memory_used_bytes",
-    "pcie_rx_bytes_per_second",
-)
-HOST_FIELDS = (
-    "cpu_percent",
-    "cpu_iowait_percent",
-    "pressure_io_percent",
-    "memory_used_bytes",
-    "disk_read_bytes_per_second",
-    "disk_busy_percent",
-    "network_rx_bytes_per_second",
-    "filesystem_used_bytes",
-)
+# Why an attempt ended that somebody ended.
+STOPPED = frozenset({"asked", "deadline", "budget"})
 _POINT_FIELDS = tuple(Point.__dataclass_fields__)
 
 
@@ -67,10 +41,11 @@ def gather(attempt: Attempt, *, now: datetime) -> Evidence:
     since = max(began, until - LOOKS_BACK)
     return Evidence(
         kind=Kind(attempt.job.kind),
+        command=attempt.job.command,
         lines=tuple(_lines(nodes)),
         points=_points(attempt),
-        gpus=tuple(_gpus(machines, since, until)),
-        host=_host(nodes, since, until),
+        gpus=tuple(gpu_evidence(machines, since, until)),
+        host=host_evidence(nodes, since, until),
         serving=serving_evidence(attempt, since=since, until=until),
         events=tuple(_events(machines, began, until)),
         predicted=_predicted(attempt.job.predicted),
@@ -78,7 +53,8 @@ def gather(attempt: Attempt, *, now: datetime) -> Evidence:
         started_at=began.timestamp(),
         now=now.timestamp(),
         exit_code=_exit_code(nodes),
-        spot=any(node.instance.market == Market.SPOT for node in nodes),
+        stopped=attempt.why in STOPPED,
+        spot=any(node.instance.market == Market.SPOT for node in nodes) or _is_taken_back(machines, began),
         neighbour_score=_neighbours(machines, since, until),
         machine_ended_at=until.timestamp() if attempt.why == "machine_gone" else None,
     )
@@ -90,7 +66,7 @@ def _lines(nodes: Sequence[Node]) -> Iterator[Line]:
     for node in reversed(nodes):
         for line in last_lines(node, LINES // max(1, len(nodes))):
             number = line.number if node.rank == 0 else number - 1
-            yield Line(number, line.text, rank=node.rank)
+            yield Line(number, line.text[:LONGEST_LINE], rank=node.rank)
 
 
 def _points(attempt: Attempt) -> tuple[tuple[float, Point], ...]:
@@ -98,66 +74,18 @@ def _points(attempt: Attempt) -> tuple[tuple[float, Point], ...]:
     return tuple((row.pop("at").timestamp(), Point(**row)) for row in reversed(rows))
 
 
-def _gpus(machines: Sequence[int], since: datetime, until: datetime) -> Iterator[GpuEvidence]:
-    gpus = list(
-        GPU.objects.filter(instance__in=machines, removed_at=None)
-        .select_related("latest")
-        .order_by("instance", "index")
-    )
-    if not gpus:
-        return
-    measured = gpu_series(
-        gpu_ids=[gpu.pk for gpu in gpus], fields=GPU_FIELDS, since=since, until=until, max_points=READINGS
-    )
-    for place, gpu in enumerate(gpus):
-        read = {field: series_of(measured, gpu.pk, field) for field in GPU_FIELDS}
-        yield GpuEvidence(
-            index=place,
-            name=gpu.name,
-            utilization_percent=read["utilization_percent"],
-            sm_activity=read["sm_activity"],
-            power_watts=read["power_watts"],
-            power_limit_watts=read["power_limit_watts"].last,
-            memory_used_bytes=read["memory_used_bytes"],
-            memory_total_bytes=gpu.memory_total_bytes,
-            pcie_rx_bytes_per_second=read["pcie_rx_bytes_per_second"],
-        )
-
-
-def series_of(measured: Measured, pk: int, field: str) -> Series:
-    """Without its gaps: what was not read is no reading."""
-    figures = measured.values.get(pk, {}).get(field, [])
-    pairs = zip(measured.starts, figures, strict=True)
-    return Series(tuple((start.timestamp(), float(figure)) for start, figure in pairs if figure is not None))
-
-
-def _host(nodes: Sequence[Node], since: datetime, until: datetime) -> HostEvidence:
-    """Of the first machine: the rest of a job does what it does."""
-    instance = nodes[0].instance
-    measured = host_series(
-        instance_ids=[instance.pk], fields=HOST_FIELDS, since=since, until=until, max_points=READINGS
-    )
-    read = {field: series_of(measured, instance.pk, field) for field in HOST_FIELDS}
-    latest = getattr(instance, "host_latest", None)
-    whole = latest.filesystem_total_bytes if latest else None
-    used = read["filesystem_used_bytes"].points if whole else ()
-    return HostEvidence(
-        cpu_percent=read["cpu_percent"],
-        iowait_percent=read["cpu_iowait_percent"],
-        pressure_io_percent=read["pressure_io_percent"],
-        memory_used_bytes=read["memory_used_bytes"],
-        memory_total_bytes=latest.memory_total_bytes if latest else None,
-        disk_read_bytes_per_second=read["disk_read_bytes_per_second"],
-        disk_busy_percent=read["disk_busy_percent"],
-        network_bytes_per_second=read["network_rx_bytes_per_second"],
-        disk_used_ratio=Series(tuple((at, value / whole) for at, value in used if whole)),
-    )
-
-
 def _events(machines: Sequence[int], since: datetime, until: datetime) -> Iterator[Event]:
     rows = MachineEvent.objects.filter(instance__in=machines, at__gte=since, at__lt=until + timedelta(minutes=2))
     for at, kind, code, index in rows.order_by("at").values_list("at", "kind", "code", "gpu__index")[:500]:
         yield Event(at.timestamp(), kind, code, index)
+
+
+def _is_taken_back(machines: Sequence[int], since: datetime) -> bool:
+    """The provider had said so."""
+    notices = ProviderNotice.objects.filter(
+        instance__in=machines, kind=NoticeKind.INTERRUPTION, last_seen_at__gte=since
+    )
+    return notices.exists()
 
 
 def _neighbours(machines: Sequence[int], since: datetime, until: datetime) -> int | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 
 from celery import shared_task
+from django.core.cache import cache
 from django.dispatch import receiver
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -17,15 +20,36 @@ from jobs.findings.alerts.telling import tell_of_jobs
 from jobs.findings.keep import examine
 
 logger = logging.getLogger(__name__)
+# Of the minute between two rounds: what is not looked at by then comes first in the next.
+ROUND_SECONDS = 40.0
+LAST = "jobs.examined_last"
 
 
 @shared_task(name="jobs.examine_running")
 def examine_running() -> int:
-    """One that cannot be looked at keeps no other from it."""
-    found = 0
-    for attempt in Attempt.objects.filter(state=JobState.RUNNING).select_related("job").order_by("pk"):
-        found += _examine(attempt)
-    return found
+    return examine_round(clock=monotonic)
+
+
+def examine_round(*, clock: Callable[[], float]) -> int:
+    """Looks at running attempts in turn, no longer than ROUND_SECONDS; one that cannot be looked at keeps no other from it. Returns how many were."""
+    began, seen = clock(), 0
+    for pk in _in_turn():
+        if clock() - began >= ROUND_SECONDS:
+            break
+        attempt = Attempt.objects.filter(pk=pk, state=JobState.RUNNING).select_related("job").first()
+        if attempt is not None:
+            _examine(attempt)
+        seen += 1
+        cache.set(LAST, pk, timeout=3600)
+    return seen
+
+
+def _in_turn() -> Iterator[int]:
+    """The one after the last first, around."""
+    running = list(Attempt.objects.filter(state=JobState.RUNNING).order_by("pk").values_list("pk", flat=True))
+    last = cache.get(LAST) or 0
+    yield from (pk for pk in running if pk > last)
+    yield from (pk for pk in running if pk <= last)
 
 
 @shared_task(name="jobs.examine_ended")

@@ -4,121 +4,77 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from jobs.diagnosis.evidence import Evidence, Kind, ServingEvidence
-from jobs.diagnosis.finding import Finding, Reason, Remedy, Sure
-from jobs.diagnosis.texts import matches
+from jobs.diagnosis.finding import Finding, Reason, Sure, remedies
+from jobs.diagnosis.texts import matches, numbers_of
 
 TIMED_OUT = re.compile(
-    r"504 Gateway|Read timed out|TimeoutError|timed? ?out waiting|upstream timed out|Request .* timed out|asyncio\.exceptions\.TimeoutError|499 Client|ReadTimeout"
+    r"\b504\b.{0,20}Gateway|\" 504 |Read timed out|ReadTimeout|TimeoutError|timed? ?out waiting|upstream timed out|[Rr]equest .*timed out|Request timed out|\" 499 |499 Client|"
+    r"APITimeoutError|DEADLINE_EXCEEDED|Deadline Exceeded"
 )
-LOADS = re.compile(
-    r"Loading (?:model )?(?:checkpoint|weights|safetensors)|Model loading took|Loading checkpoint shards: 100%|load_model\(\) took|from_pretrained"
-)
-# Of answers to people: whoever asks how a server is gets one all the time.
-SERVED = re.compile(
-    r'"(?:POST|GET) /(?!v1/models)(?:v1/|generate|predict|api/)\S* HTTP/[\d.]+" 200|Finished request'
-    r'|^(?!.*"?GET /(?:health|metrics|ping|ready|v1/models|v2/health)).*200 OK'
-)
+# One client that hangs up is none.
+SAID_LEAST = 3
 # Half of the time that is taken is waiting.
 QUEUES, WAITS = 0.5, 0.3
 TAIL = 8.0
 PILED = 0.5
 LIMIT_SECONDS = 30.0
-# For one token. No resident model takes so long that has nothing else to do.
-LOADING_SECONDS = 5.0
+SLOW_SHARE, FAILED_SHARE = 0.1, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`because`: what the log says; `waits`: share of the readings in which requests waited."""
+
+    serving: ServingEvidence
+    because: tuple[Reason, ...]
+    lines: tuple[int, ...]
+    sure: Sure
+
+    @property
+    def waits(self) -> float:
+        return self.serving.waiting.share(at_least=1) or 0.0
 
 
 def look(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.kind is not Kind.SERVING:
-        return
-    said = [line.number for line, _found in matches(evidence.lines, TIMED_OUT)]
-    if (loads := _loads_each_time(evidence)) is not None:
-        yield Finding(
-            "loads_each_request", Sure.LIKELY, (loads,), _of(("keep_resident", "engine_server")), tuple(said[:5])
-        )
-        return
     serving = evidence.serving
-    slow = serving is not None and _is_slow(serving)
-    if serving is None or not (said or slow):
+    if evidence.kind is not Kind.SERVING or serving is None:
         return
-    yield _why(serving, said)
+    said = [line for line, _found in matches(evidence.lines, TIMED_OUT)]
+    if len(said) < SAID_LEAST and not _is_slow(serving):
+        return
+    because = (Reason("timed_out", {"lines": len(said)}),) if said else ()
+    seen = Seen(serving, because, numbers_of(said), Sure.CERTAIN if len(said) >= SAID_LEAST else Sure.LIKELY)
+    yield _one_at_a_time(seen) or _queueing(seen) or _tail(seen) or _computing(seen)
 
 
 def _is_slow(serving: ServingEvidence) -> bool:
     limit = serving.timeout_seconds or LIMIT_SECONDS
     share = serving.e2e_p95_seconds.share(at_least=limit)
     failed = serving.failed.share(at_least=1e-9)
-    return (share is not None and share >= 0.1) or (
-        failed is not None and failed >= 0.2 and bool(serving.e2e_p95_seconds)
-    )
+    late = share is not None and share >= SLOW_SHARE
+    return late or (failed is not None and failed >= FAILED_SHARE and bool(serving.e2e_p95_seconds))
 
 
-def _why(serving: ServingEvidence, said: list[int]) -> Finding:
-    sure = Sure.CERTAIN if said else Sure.LIKELY
-    because: tuple[Reason, ...] = (Reason("timed_out", {"lines": len(said)}),) if said else ()
-    waits = serving.waiting.share(at_least=1)
-    whole = serving.e2e_p95_seconds.middle
-    running = serving.running.middle
-    if running is not None and running <= 1 and waits is not None and waits >= PILED:
-        piled = Reason("one_at_a_time", {"waiting": round(serving.waiting.middle or 0)})
-        return Finding(
-            "synchronous",
-            sure,
-            (*because, piled),
-            _of(("async_server", "continuous_batching", "another_replica")),
-            tuple(said[:5]),
-        )
-    share = _waiting_share(serving)
-    if waits is not None and waits >= WAITS and share is not None and share >= QUEUES:
-        queued = Reason("queues", {"share": round(share, 3), "waiting": round(waits, 3)})
-        return Finding(
-            "queueing",
-            sure,
-            (*because, queued),
-            _of(("another_replica", "queue_limit", "more_sequences", "retry_after")),
-            tuple(said[:5]),
-        )
-    usual = serving.e2e_p50_seconds.middle
-    if usual and whole and whole / usual >= TAIL:
-        tail = Reason("tail", {"p50": round(usual, 2), "p95": round(whole, 2)})
-        return Finding(
-            "tail_latency",
-            sure,
-            (*because, tail),
-            _of(("max_tokens", "chunked_prefill", "split_long")),
-            tuple(said[:5]),
-        )
-    slow = Reason("computes", {"whole": round(whole, 2)}) if whole else Reason("timed_out", {"lines": len(said)})
-    return Finding(
-        "computing",
-        sure,
-        (*because, slow),
-        _of(("max_tokens", "tensor_parallel", "quantize_weights", "longer_timeout")),
-        tuple(said[:5]),
-    )
+def _one_at_a_time(seen: Seen) -> Finding | None:
+    """One computes while the others pile up behind it."""
+    running = seen.serving.running.middle
+    if running is None or running > 1 or seen.waits < PILED:
+        return None
+    piled = Reason("one_at_a_time", {"waiting": round(seen.serving.waiting.middle or 0)})
+    what = remedies("async_server", "continuous_batching", "another_replica")
+    return Finding("synchronous", seen.sure, (*seen.because, piled), what, seen.lines)
 
 
-def _loads_each_time(evidence: Evidence) -> Reason | None:
-    """As often as requests were answered, the model was loaded; or a single token took as long as loading does, again and again."""
-    loads, served = _loads_between(evidence)
-    if served >= 3 and loads >= 0.5 * served:
-        return Reason("loads", {"loads": loads, "requests": served})
-    again = evidence.serving.short_answers[1:] if evidence.serving else ()
-    if again and min(again) >= LOADING_SECONDS:
-        return Reason("slow_token", {"seconds": round(min(again), 1), "times": len(again)})
-    return None
-
-
-def _loads_between(evidence: Evidence) -> tuple[int, int]:
-    """Loads after the first answer, and the answers after it. What is said of one load in many lines, by each of its processes, is one."""
-    loads, served, is_loading = 0, -1, False
-    for line in evidence.lines:
-        if SERVED.search(line.text):
-            served, is_loading = served + 1, False
-        elif served >= 0 and not is_loading and LOADS.search(line.text):
-            loads, is_loading = loads + 1, True
-    return loads, max(0, served)
+def _queueing(seen: Seen) -> Finding | None:
+    share = _waiting_share(seen.serving)
+    if seen.waits < WAITS or share is None or share < QUEUES:
+        return None
+    queued = Reason("queues", {"share": round(share, 3), "waiting": round(seen.waits, 3)})
+    what = remedies("another_replica", "queue_limit", "more_sequences", "retry_after")
+    return Finding("queueing", seen.sure, (*seen.because, queued), what, seen.lines)
 
 
 def _waiting_share(serving: ServingEvidence) -> float | None:
@@ -130,5 +86,19 @@ def _waiting_share(serving: ServingEvidence) -> float | None:
     return waiting / (waiting + running) if waiting is not None and running is not None and waiting + running else None
 
 
-def _of(codes: tuple[str, ...]) -> tuple[Remedy, ...]:
-    return tuple(Remedy(code) for code in codes)
+def _tail(seen: Seen) -> Finding | None:
+    usual, whole = seen.serving.e2e_p50_seconds.middle, seen.serving.e2e_p95_seconds.middle
+    if not usual or not whole or whole / usual < TAIL:
+        return None
+    tail = Reason("tail", {"p50": round(usual, 2), "p95": round(whole, 2)})
+    what = remedies("max_tokens", "chunked_prefill", "split_long")
+    return Finding("tail_latency", seen.sure, (*seen.because, tail), what, seen.lines)
+
+
+def _computing(seen: Seen) -> Finding:
+    """Nothing waits: prefill or decoding itself is long."""
+    whole, each = seen.serving.e2e_p95_seconds.middle, seen.serving.tpot_p95_seconds.middle
+    slow = (Reason("computes", {"whole": round(whole, 2)}),) if whole else ()
+    decodes = (Reason("decodes", {"milliseconds": round(1000 * each)}),) if each else ()
+    what = remedies("max_tokens", "tensor_parallel", "quantize_weights", "longer_timeout")
+    return Finding("computing", seen.sure, (*seen.because, *slow, *decodes), what, seen.lines)

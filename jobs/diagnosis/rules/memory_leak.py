@@ -11,14 +11,18 @@ from collections.abc import Iterator
 from statistics import linear_regression, median
 
 from jobs.diagnosis.evidence import Evidence, Kind, Series
-from jobs.diagnosis.finding import Finding, Reason, Remedy, Sure
+from jobs.diagnosis.finding import Finding, Reason, Sure, remedies
 
 HOUR = 3600.0
 # From an hour of serving on, without its first minutes.
 LONGEST_START, LEAST_SECONDS = 900.0, 3600.0
 # An hour's growth that matters: of what the process had, and in itself.
 GROWS_SHARE, GROWS_BYTES = 0.01, 64 * 1024**2
-QUIET_LOAD = 0.3
+QUIET_LOAD, QUIET_SECONDS = 0.3, 600.0
+# Of what it grew: a server that gives back more than that does not leak.
+GIVEN_BACK = 0.3
+# Parts of the time whose lowest readings have to climb, each by so much of its even share.
+PARTS, LEAST_STEP = 8, 0.1
 
 
 def look(evidence: Evidence) -> Iterator[Finding]:
@@ -31,14 +35,9 @@ def look(evidence: Evidence) -> Iterator[Finding]:
             continue
         per_hour, keeps = found
         because = (Reason(code, {"bytes_per_hour": round(per_hour)}), *((Reason("keeps_when_quiet"),) if keeps else ()))
-        remedies = ("restart_policy", "bisect_feature", "newer_engine", "cap_host_cache")
-        yield Finding(
-            "memory_leak",
-            Sure.LIKELY if keeps else Sure.POSSIBLE,
-            because,
-            tuple(Remedy(one) for one in remedies),
-            since=series.points[0][0],
-        )
+        what = remedies("restart_policy", "bisect_feature", "newer_engine", "cap_host_cache")
+        sure = Sure.LIKELY if keeps else Sure.POSSIBLE
+        yield Finding("memory_leak", sure, because, what, since=series.points[0][0])
         return
 
 
@@ -51,20 +50,39 @@ def _of_memory(evidence: Evidence) -> Iterator[tuple[str, Series]]:
 
 
 def growth(memory: Series, load: Series) -> tuple[float, bool] | None:
-    """Bytes an hour, and whether it stays when load falls; None where it does not grow, or levels off as caches do."""
+    """Bytes an hour, and whether it stays when load falls; None where it does not grow, or levels off as caches do.
+
+    It grows while there is load: what comes after load fell for good says only whether it is given back.
+    """
     if not memory:
         return None
     steady = memory.since(memory.points[0][0] + LONGEST_START)
-    if steady.seconds < LEAST_SECONDS or len(steady.points) < 12:
+    quiet = _quiet_since(steady, load)
+    busy = steady if quiet is None else steady.until(quiet)
+    if busy.seconds < LEAST_SECONDS or len(busy.points) < 3 * PARTS:
         return None
-    quarters = _floors(steady, 4)
-    if len(quarters) < 4 or not all(after > before for before, after in itertools.pairwise(quarters)):
+    floors = _floors(busy, PARTS)
+    if len(floors) < PARTS or not _climbs(floors):
         return None
-    slope = linear_regression(*zip(*steady.points, strict=True)).slope * HOUR
-    if slope < max(GROWS_BYTES, GROWS_SHARE * quarters[0]) or _levels_off(quarters):
+    slope = linear_regression(*zip(*busy.points, strict=True)).slope * HOUR
+    if slope < max(GROWS_BYTES, GROWS_SHARE * floors[0]) or _levels_off(floors):
         return None
-    falls = _after_fall(steady, load)
-    return None if falls is False else (slope, bool(falls))
+    if quiet is None:
+        return slope, False
+    rise = max(busy.values) - min(busy.values)
+    keeps = min(steady.since(quiet).values) > max(busy.values) - GIVEN_BACK * rise
+    return (slope, True) if keeps else None
+
+
+def _quiet_since(memory: Series, load: Series) -> float | None:
+    """When load fell for good, with readings of memory on both sides; None where it did not, or nobody knows."""
+    if not load or not memory:
+        return None
+    usual = max(median(load.values), max(load.values) / 2)
+    last_busy = max((at for at, value in load.points if value >= QUIET_LOAD * usual), default=None)
+    if last_busy is None or usual <= 0 or load.points[-1][0] - last_busy < QUIET_SECONDS:
+        return None
+    return last_busy if memory.points[0][0] < last_busy < memory.points[-1][0] - QUIET_SECONDS else None
 
 
 def _floors(series: Series, parts: int) -> list[float]:
@@ -77,24 +95,13 @@ def _floors(series: Series, parts: int) -> list[float]:
     return [min(values) for values in found if values]
 
 
+def _climbs(floors: list[float]) -> bool:
+    """Every part ends higher than the one before. What allocators take in leaps, and give back now and then, does not."""
+    least = LEAST_STEP * (floors[-1] - floors[0]) / (len(floors) - 1)
+    return floors[-1] > floors[0] and all(after - before >= least for before, after in itertools.pairwise(floors))
+
+
 def _levels_off(floors: list[float]) -> bool:
-    """The last step is less than a third of the first."""
-    return floors[3] - floors[2] < (floors[1] - floors[0]) / 3
-
-
-def _after_fall(memory: Series, load: Series) -> bool | None:
-    """True: it kept what it had after load fell. False: it gave it back. None: load never fell, so nothing is known."""
-    if not load:
-        return None
-    usual = median(load.values)
-    if usual <= 0:
-        return None
-    quiet = [at for at, value in load.points if value < QUIET_LOAD * usual and at > memory.points[0][0]]
-    if len(quiet) < 3:
-        return None
-    before = [value for at, value in memory.points if at < quiet[0]]
-    during = [value for at, value in memory.points if quiet[0] <= at <= quiet[-1]]
-    if not before or not during:
-        return None
-    rise = max(before) - min(before)
-    return rise <= 0 or min(during) > max(before) - 0.3 * rise
+    """The last quarter brings less than a third of the first."""
+    quarter = len(floors) // 4
+    return floors[-1] - floors[-1 - quarter] < (floors[quarter] - floors[0]) / 3

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
 from jobs.diagnosis.evidence import Evidence, GpuEvidence, Kind
-from jobs.diagnosis.finding import Finding, Reason, Remedy, Sure
-from jobs.diagnosis.texts import matches
+from jobs.diagnosis.finding import Finding, Reason, Sure, remedies
+from jobs.diagnosis.texts import matches, numbers_of
 
 SAYS_SO = re.compile(
-    r"Watchdog caught collective operation timeout|NCCL watchdog thread terminated|ncclRemoteError|Connection closed by (?:remote )?peer|"
-    r"\[Rank \d+\].*(?:timed out|collective).*(?:aborting|timeout)|Gloo.*(?:Connection reset by peer|timed out)|ncclSystemError|ncclInternalError"
+    r"Watchdog caught collective operation timeout|NCCL watchdog thread terminated|ProcessGroupNCCL's watchdog got stuck|ncclRemoteError|Connection closed by (?:remote )?peer|"
+    r"\[Rank \d+\].*(?:timed out|collective).*(?:aborting|timeout)|[Gg]loo.*(?:Connection reset by peer|[Tt]imed out|Connection closed)|ncclSystemError|ncclInternalError|"
+    r"Socket Timeout|wait timeout after \d+ms|monitoredBarrier|exceeded timeout\(ms\)"
 )
 LOST_RANK = re.compile(
     r"local_rank: (\d+)|Root Cause \(first observed failure\)|failed \(exitcode: (-?\d+)\) local_rank: (\d+)|Sending process \d+ closing signal"
@@ -33,23 +35,14 @@ def look(evidence: Evidence) -> Iterator[Finding]:
             {int(found[1] or found[3]) for _line, found in matches(evidence.lines, LOST_RANK) if found[1] or found[3]}
         )
         because = (*((Reason("lost_rank", {"rank": ranks[0]}),) if ranks else ()), Reason("collective_timeout"))
-        remedies = ("first_failed_rank", "resume", "network_check", "longer_timeout")
-        yield Finding(
-            "stalled",
-            Sure.CERTAIN,
-            because,
-            _of(remedies),
-            tuple(line.number for line in said[:5]),
-            waiting,
-            said[0].at,
-        )
+        what = remedies("first_failed_rank", "resume", "network_check", "longer_timeout")
+        yield Finding("stalled", Sure.CERTAIN, because, what, numbers_of(said), waiting, said[0].at)
     elif not evidence.is_over and waiting and (late or evidence.kind is not Kind.TRAINING):
         because = (Reason("busy_at_rest", {"gpus": len(waiting)}), *late)
-        yield Finding(
-            "stalled", Sure.LIKELY, because, _of(("stacks", "restart_from_checkpoint", "network_check")), gpus=waiting
-        )
+        what = remedies("stacks", "restart_from_checkpoint", "network_check")
+        yield Finding("stalled", Sure.LIKELY, because, what, gpus=waiting)
     elif not evidence.is_over and late and evidence.kind is Kind.TRAINING:
-        yield Finding("no_steps", Sure.POSSIBLE, late, _of(("stacks", "look_at_log")))
+        yield Finding("no_steps", Sure.POSSIBLE, late, remedies("stacks", "look_at_log"))
 
 
 def _waits(gpu: GpuEvidence) -> bool:
@@ -75,12 +68,8 @@ def _late(evidence: Evidence) -> tuple[Reason, ...]:
     if usual is None or now is None:
         return ()
     quiet = now - max(at for at, _point in evidence.points)
-    return (
-        (Reason("no_step", {"seconds": round(quiet), "usual": round(usual, 2)}),)
-        if quiet >= max(SHORTEST, STEPS_MISSED * usual)
-        else ()
-    )
-
-
-def _of(codes: tuple[str, ...]) -> tuple[Remedy, ...]:
-    return tuple(Remedy(code) for code in codes)
+    between = max((after - before for (before, _a), (after, _b) in itertools.pairwise(evidence.points)), default=0.0)
+    # Whoever prints every hundredth step is silent for that long as a rule.
+    if quiet < max(SHORTEST, STEPS_MISSED * usual, 2 * between):
+        return ()
+    return (Reason("no_step", {"seconds": round(quiet), "usual": round(usual, 2)}),)

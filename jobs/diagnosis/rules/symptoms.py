@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jobs.diagnosis.evidence import Evidence
 from jobs.diagnosis.finding import Finding, Reason, Remedy, Sure
@@ -11,7 +11,16 @@ from planner.catalogue.symptoms import symptoms
 from planner.compatibility.explain import explanation
 
 # A rule of its own knows more of it.
-ELSEWHERE = frozenset({"nccl-timeout", "torch-cpu-build"})
+ELSEWHERE = frozenset({"nccl-timeout", "torch-cpu-build", "nccl-shm"})
+VERSIONS = "versions"
+# Those of the table that are no question of versions.
+CODES: Mapping[str, str] = {
+    "nvml-mismatch": "host_driver",
+    "fabric-802": "host_driver",
+    "nvml-unknown": "gpu_left_container",
+    "rtx40-p2p": "no_peer_access",
+    "device-assert": "gpu_program",
+}
 
 
 def look(evidence: Evidence) -> Iterator[Finding]:
@@ -24,7 +33,7 @@ def look(evidence: Evidence) -> Iterator[Finding]:
         cause = explanation(symptom, said[0], said.groupdict()).cause
         values = {"id": symptom.id, **{name: str(value) for name, value in cause.values.items()}}
         finding = Finding(
-            "versions",
+            CODES.get(symptom.id, VERSIONS),
             Sure.CERTAIN if symptom.confidence == "high" else Sure.LIKELY,
             (Reason("symptom", values),),
             (Remedy("symptom", values),),

@@ -9,7 +9,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 
 from jobs.findings.words.reasons import REASONS
-from jobs.findings.words.remedies import REMEDIES
+from jobs.findings.words.remedies import REMEDIES, WITH_SETTINGS
 from jobs.findings.words.titles import TITLES
 from planner.reasons import Reason
 from planner.web.words import sentence
@@ -36,7 +36,12 @@ def reason_text(code: str, values: Mapping[str, Any]) -> str:
 
 
 def remedy_text(code: str, values: Mapping[str, Any], saves_bytes: float | None = None) -> str:
-    text = _symptom(values, "fix") if code == "symptom" else str(REMEDIES.get(code, ""))
+    if code == "symptom":
+        text = _symptom(values, "fix")
+    elif code in WITH_SETTINGS and {"from", "to"} <= set(values):
+        text = str(WITH_SETTINGS[code]) % shown(code, values)
+    else:
+        text = str(REMEDIES.get(code, ""))
     if text and saves_bytes:
         return _("%(remedy)s Saves about %(bytes)s of each GPU.") % {
             "remedy": text,
