@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.api.tell import job_tell
-from jobs.pages import again, begin, listing, loading, notebook, one, series, tail
+from jobs.pages import again, begin, listing, loading, notebook, one, restarting, series, tail
 
 urlpatterns = [path("jobs/v1/tell", job_tell, name="job_tell")]
 team_urlpatterns = [
@@ -16,6 +16,7 @@ team_urlpatterns = [
     path("jobs/<int:pk>/load/", loading.job_load, name="job_load"),
     path("jobs/<int:pk>/load/cancel/", loading.job_load_cancel, name="job_load_cancel"),
     path("jobs/<int:pk>/stop/", one.job_stop, name="job_stop"),
+    path("jobs/<int:pk>/restart/", restarting.job_restart, name="job_restart"),
     path("jobs/<int:pk>/log/<int:rank>/", one.job_log, name="job_log"),
     path("jobs/<int:pk>/log/<int:rank>/lines/", tail.job_lines, name="job_lines"),
     path("jobs/<int:pk>/again/", again.job_again, name="job_again"),

@@ -91,6 +91,7 @@ ACTIONS: Words = {
     "job.stop": _("Job stopped by hand"),
     "load_test.begin": _("Load test begun"),
     "load_test.cancel": _("Load test called off"),
+    "job.restart": _("Server of a job restarted by hand"),
     "hold.release": _("Hold released"),
     "idle_saving.book": _("Saving by a stop booked"),
     "idle_saving.take_back": _("Saving taken back: the stop did not last"),

@@ -16,6 +16,7 @@ from jobs.findings.models import JobFinding
 from jobs.findings.words import title_of
 from jobs.pages.charts.measured import measured_rows
 from jobs.pages.charts.rows import Mark, Row, Window, table_of
+from jobs.pages.charts.served import served_rows
 from jobs.pages.charts.told import told_by, told_rows
 
 logger = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ def figure_of(job: Job, attempt: Attempt, *, span: str, now: datetime, other: At
     rows = list(told_rows(told_by(attempt, window), job.predicted, theirs))
     note = ""
     try:
+        rows += served_rows(attempt, window)
         rows += measured_rows(list(attempt.nodes.order_by("rank").values_list("instance_id", flat=True)), window)
     except StoreError:
         logger.exception("What was measured beside job %d cannot be read", job.pk)

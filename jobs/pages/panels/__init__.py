@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from jobs.pages.panels import charts, compare, environment, facts, findings, load, log, machines, notebook, steps
+from jobs.pages.panels import (
+    charts,
+    compare,
+    environment,
+    facts,
+    findings,
+    load,
+    log,
+    machines,
+    notebook,
+    serving,
+    steps,
+)
 from jobs.pages.panels.panel import JobPanel
 
 __all__ = ["PANELS", "JobPanel"]
@@ -10,11 +22,13 @@ __all__ = ["PANELS", "JobPanel"]
 PANELS: tuple[JobPanel, ...] = (
     compare.PANEL,
     notebook.PANEL,
+    serving.PANEL,
     findings.PANEL,
     charts.PANEL,
     load.PANEL,
     machines.PANEL,
     environment.PANEL,
+    serving.SERVER_PANEL,
     facts.PANEL,
     steps.PANEL,
     log.PANEL,
