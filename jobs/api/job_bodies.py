@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
@@ -54,12 +55,29 @@ class JobFileBody(Body[dict[str, Any]]):
 class NewJob(Body[dict[str, Any]]):
     """Names are those of a job; what is left out is as the page has it."""
 
-    name = LineField(max_length=120)
+    name = LineField(max_length=120, required=False, help_text="Needed without a plan.")
     command = serializers.CharField(
-        max_length=20_000, trim_whitespace=False, help_text="Run by the machine's own shell in a directory of the job."
+        max_length=20_000,
+        trim_whitespace=False,
+        required=False,
+        help_text="Run by the machine's own shell in a directory of the job. With a plan: in place of its launcher's.",
     )
     machines = machines_field()
-    kind = serializers.ChoiceField(choices=JobKind.choices, default=JobKind.COMMAND)
+    kind = serializers.ChoiceField(
+        choices=JobKind.choices, required=False, help_text="command, or what the launcher of a plan starts."
+    )
+    plan = serializers.CharField(
+        max_length=4000, required=False, allow_blank=True, help_text="`query` of a plan's answer, with a launcher."
+    )
+    launcher = LineField(
+        max_length=40,
+        required=False,
+        help_text="Of the plan's artefacts: command, files and the rest are filled from it.",
+    )
+    installs = serializers.BooleanField(required=False, help_text="Whether install.sh among its files runs first.")
+    starts_anyway = serializers.BooleanField(
+        default=False, help_text="Also on a machine of which the check says that it cannot work there."
+    )
     project = serializers.CharField(max_length=80, required=False, help_text="Its slug.")
     environment = names_and_values("Open values, by name.")
     secrets = names_and_values(
@@ -90,6 +108,16 @@ class NewJob(Body[dict[str, Any]]):
         required=False,
         help_text="The team's, for ever: the same again answers the job that it began. The header of that name is kept for a day.",
     )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Without a launcher it says itself what to run."""
+        if not given.get("launcher"):
+            if given.get("plan"):
+                raise serializers.ValidationError({"launcher": _("Say which launcher of the plan is to start it.")})
+            for name in ("name", "command"):
+                if name not in given:
+                    raise serializers.ValidationError({name: self.fields[name].error_messages["required"]})
+        return given
 
     def validate_kind(self, word: str) -> JobKind:
         return JobKind(word)

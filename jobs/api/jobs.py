@@ -32,6 +32,8 @@ from jobs.book.manage import create_job, stop_job
 from jobs.book.models import OPEN_STATES, Attempt, Job, JobKind, JobState, Node
 from jobs.book.order import JobRefused, Order
 from jobs.metrics.models import JobPoint
+from jobs.plans.draft import PlanRefused, draft_of
+from jobs.plans.refusing import refuse_plan
 
 # Most proxies end an answer that is longer in coming.
 MOST_WAIT_SECONDS = 60
@@ -114,6 +116,7 @@ class JobViewSet(WritableRows[Job]):
         key = asked.pop("idempotency_key", "")
         order = self._order(machines[0].team, asked)
         with naming_fields(JobRefused):
+            refuse_plan(order, machines)
             job = create_job(
                 actor=self.actor(request),
                 team=machines[0].team,
@@ -185,4 +188,12 @@ class JobViewSet(WritableRows[Job]):
             fields["project"] = Project.objects.filter(team=team, slug=slug, archived_at=None).first()
             if fields["project"] is None:
                 raise ValidationError({"project": _("There is no project %(slug)s.") % {"slug": slug}})
-        return Order(**fields)
+        return Order(**{**_planned(fields), **fields})
+
+
+def _planned(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan's launcher fills; what was said itself goes before."""
+    if not asked.get("launcher"):
+        return {}
+    with naming_fields(PlanRefused):
+        return draft_of(plan=asked.get("plan", ""), launcher=asked["launcher"]).order_fields()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from secrets import token_urlsafe
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -13,7 +12,7 @@ from django.utils.translation import gettext as _
 from fleet.teams.access import TeamRequest
 from jobs.book.models import Job, WhenDone
 from jobs.pages.serving_fields import PREFIX
-from jobs.plans.draft import API_KEY, Draft, draft_of
+from jobs.plans.draft import Draft, draft_of
 from jobs.plans.notebook import notebook_values
 
 # Without a field of their own, from the job or the plan that it is like.
@@ -96,15 +95,13 @@ def pairs_text(pairs: Mapping[str, str]) -> str:
 
 
 def initial_of_draft(draft: Draft) -> dict[str, Any]:
-    """A key for clients is made up here; what else is asked for stands without a value."""
-    asked = [each.name for each in draft.asked if each.name != API_KEY]
+    """What is asked for stands without a value."""
     return {
         "name": draft.name,
         "kind": draft.kind,
         "command": draft.command,
         "processes_per_node": draft.gpus_per_machine,
-        "environment": "\n".join(f"{name}=" for name in asked),
-        "secrets": f"{API_KEY}={token_urlsafe(24)}" if len(asked) < len(draft.asked) else "",
+        "environment": "\n".join(f"{each.name}=" for each in draft.asked),
         "installs": draft.installs,
         "when_done": WhenDone.IDLE,
         **{f"{PREFIX}{name}": value for name, value in draft.serving.items()},

@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from jobs.book.models import JobKind
-from jobs.plans.commands import DATA, INSTALL, OUTPUT, PORT, Asked, asked_for, command_of, files_of, hosts_for
+from jobs.plans.commands import DATA, INSTALL, LEFT_OUT, OUTPUT, PORT, Asked, asked_for, command_of, files_of, hosts_for
 from jobs.plans.predicted import host_of, predicted_of
 from planner.catalogue.gpus import Gpu
 from planner.launchers.base import Order, TrainingOrder
@@ -35,16 +35,14 @@ KINDS = {
 ENGINES = {"vllm": "vllm", "tensorrt_llm": "trtllm"}
 # Of planner.launchers.base.ServingOrder.
 SERVING_PORT = 8000
-# Clients of a server give this; it is made up, not asked for.
-API_KEY = "API_KEY"
 
 
 class PlanRefused(ValueError):
-    """Why no job can be made of an address."""
+    """Why no job can be made of an address; `field`: plan or launcher."""
 
-    def __init__(self, text: str | Promise) -> None:
+    def __init__(self, text: str | Promise, field: str = "plan") -> None:
         super().__init__(text)
-        self.text = text
+        self.text, self.field = text, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +72,17 @@ class Draft:
         """Order.serving of what the launcher starts; {} where it serves nothing."""
         return {"port": SERVING_PORT, "engine": ENGINES[self.launcher]} if self.kind == JobKind.SERVING else {}
 
+    def order_fields(self) -> dict[str, Any]:
+        """Columns of an Order that it fills."""
+        names = ("plan", "launcher", "kind", "name", "command", "files", "predicted", "installs", "serving")
+        return {name: getattr(self, name) for name in names} | {"processes_per_node": self.gpus_per_machine}
+
 
 def draft_of(*, plan: str, launcher: str) -> Draft:
     """`plan`: query of the planner's address. Sentences in the language of the thread. Raises PlanRefused."""
     chosen = LAUNCHERS.get(launcher)
     if chosen is None:
-        raise PlanRefused(_("There is no launcher of this name. Choose one on the planner's page."))
+        raise PlanRefused(_("There is no launcher of this name. Choose one on the planner's page."), "launcher")
     asked = PlanInput(data=data_of(QueryDict(plan)))
     if not asked.is_valid():
         raise PlanRefused(_("This plan cannot be read: %(fields)s.") % {"fields": ", ".join(sorted(asked.errors))})
@@ -90,7 +93,7 @@ def draft_of(*, plan: str, launcher: str) -> Draft:
     order = _placed(order_of(made.best, given))
     artefact = make_artefact(chosen, order)
     if isinstance(artefact, Reason):
-        raise PlanRefused(sentence(artefact))
+        raise PlanRefused(sentence(artefact), "launcher")
     command, files = command_of(artefact, sentence), files_of(artefact)
     predicted = predicted_of(
         made.best, launcher=chosen, gpus_per_machine=order.place.gpus_per_node, solution=stack_for(chosen, order)
@@ -107,7 +110,7 @@ def draft_of(*, plan: str, launcher: str) -> Draft:
         gpus_per_machine=order.place.gpus_per_node,
         machines=len(order.place.hosts),
         predicted=predicted | {"host": host_of(made.host)},
-        notes=[sentence(note) for note in artefact.notes],
+        notes=[sentence(note) for note in artefact.notes if note.key not in LEFT_OUT],
     )
 
 

@@ -11,17 +11,18 @@ from planner.launchers.base import (
     Launcher,
     Option,
     Order,
+    Place,
     TrainingOrder,
     command_text,
     first_reason,
     options,
     script,
 )
+from planner.launchers.torchrun import torchrun_words
 from planner.launchers.training import plain_arguments, rules_of_memory
 from planner.reasons import Reason, reason
 
 CONFIG = "plugin.json"
-HOSTS = "hosts"
 
 
 def unfit(order: Order) -> Reason | None:
@@ -94,19 +95,22 @@ def hybrid(order: TrainingOrder) -> dict[str, object]:
 def write(order: Order) -> Artefact:
     assert isinstance(order, TrainingOrder)
     run, place = order.run, order.place
-    files = [script("train_colossalai.py"), File(CONFIG, json.dumps(plugin(order), indent=2) + "\n")]
-    launcher: list[Option] = [("nproc_per_node", place.gpus_per_node), ("master_port", place.port)]
-    if place.several_nodes:
-        files.append(File(HOSTS, "".join(f"{host}\n" for host in place.hosts)))
-        launcher += [("hostfile", HOSTS), ("master_addr", place.leader)]
+    files = (script("train_colossalai.py"), File(CONFIG, json.dumps(plugin(order), indent=2) + "\n"))
     arguments: list[Option] = [("plugin", CONFIG), *plain_arguments(order, run.compute_dtype)]
-    words = ["colossalai", "run", *options(launcher), "train_colossalai.py", *options(arguments)]
-    # Its launcher reaches the other nodes over SSH and hands these variables on.
-    start = Command(place.once, command_text(words, place.environment()), reason("launch.note.colossalai"))
+    words = [*launcher_words(place), "train_colossalai.py", *options(arguments)]
+    start = Command(place.everywhere, command_text(words, place.environment()), reason("launch.note.colossalai"))
     notes = [reason("launch.note.dataset"), reason("launch.note.colossalai_torch")]
     if place.several_nodes:
-        notes += [reason("launch.note.ssh"), reason("launch.note.same_paths")]
-    return Artefact("colossalai", tuple(files), (start,), tuple(notes))
+        notes.append(reason("launch.note.same_paths"))
+    return Artefact("colossalai", files, (start,), tuple(notes))
+
+
+def launcher_words(place: Place) -> list[str]:
+    """Its own launcher reaches other nodes over SSH: where there are several, each starts its own part with torchrun, whose variables it reads too."""
+    if place.several_nodes:
+        return torchrun_words(place)
+    own: list[Option] = [("nproc_per_node", place.gpus_per_node), ("master_port", place.port)]
+    return ["colossalai", "run", *options(own)]
 
 
 LAUNCHER = Launcher(

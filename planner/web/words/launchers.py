@@ -64,9 +64,6 @@ LAUNCHERS: Mapping[str, str | Promise] = {
     "launch.note.colossalai_torch": _(
         "ColossalAI 0.5.0 needs torch 2.5.1 or older: give it an environment of its own. It has no kernels for Blackwell."
     ),
-    "launch.note.ssh": _(
-        "The first host starts the others over SSH: it must be able to log in to them without a password."
-    ),
     "launch.note.paddle": _("Starts PaddlePaddle's fleet with one process on each GPU."),
     "launch.note.paddle_index": _(
         "PaddlePaddle's GPU wheels are on its own index, one for each CUDA; its model library PaddleNLP downloads weights in its own format."

@@ -105,17 +105,16 @@ def test_what_the_launcher_asks_for_has_to_be_given(browser, make_machine):
     assert "MEGATRON has no value: directory of a checkout of Megatron-LM" in unescape(refused.content.decode())
 
 
-def test_a_server_gets_a_key_that_is_sealed(browser, make_machine):
+def test_a_server_is_begun_with_its_port_on_the_loopback_alone(browser, make_machine):
     make_machine("server", "RTX 3090", 1)
     address = new_job("work=serving&gpu=rtx-3090-24&count=1", "vllm")
     answer = browser.get(address)
-    key = form_of(answer).initial["secrets"].removeprefix("API_KEY=")
-    assert len(key) >= 32
-    browser.post(address, filled(answer))
+    browser.post(address, filled(answer, environment="TORCH_INDEX_URL=x\nVLLM_INDEX_URL=y"))
     job = Job.objects.get()
-    assert job.secret_names == ["API_KEY"]
-    assert job.serving["port"] == 8000
-    assert key not in browser.get(f"/t/acme/jobs/{job.pk}/").content.decode()
+    assert (job.serving["port"], job.serving["engine"]) == (8000, "vllm")
+    assert "--host=127.0.0.1" in job.command
+    # Readiness, load test and gateway come through SSH, and have no key.
+    assert "--api-key" not in job.command
 
 
 def test_another_like_it_keeps_plan_and_files(browser, make_machine):

@@ -50,7 +50,12 @@ def test_accelerate_counts_machines_and_processes() -> None:
 
 def test_host_files_name_every_host() -> None:
     assert text_of("deepspeed", "training-nodes", "hosts") == "node-a slots=8\nnode-b slots=8\n"
-    assert text_of("colossalai", "training-nodes", "hosts") == "node-a\nnode-b\n"
+
+
+def test_colossalai_needs_no_way_from_machine_to_machine() -> None:
+    artefact = made("colossalai", "training-nodes")
+    assert [command.where for command in artefact.commands] == ["every-node"]
+    assert {"torchrun", "--nnodes=2", "--rdzv-endpoint=node-a:29500"} <= set(words_of("colossalai", "training-nodes"))
 
 
 def test_vllm_joins_the_nodes_before_it_serves() -> None:
