@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.api.tell import job_tell
-from jobs.pages import again, begin, listing, loading, notebook, one, restarting, series, tail
+from jobs.pages import again, begin, listing, loading, notebook, one, restarting, series, tail, taught
 
 urlpatterns = [path("jobs/v1/tell", job_tell, name="job_tell")]
 team_urlpatterns = [
     path("jobs/", listing.jobs, name="jobs"),
     path("jobs/new/", begin.job_new, name="job_new"),
+    path("jobs/taught/", taught.runs_taught, name="runs_taught"),
+    path("jobs/taught/plan/", taught.plan_taught, name="plan_taught"),
     path("jobs/<int:pk>/", one.job, name="job"),
     path("jobs/<int:pk>/notebook/", notebook.job_notebook, name="job_notebook"),
     path("jobs/<int:pk>/load/", loading.job_load, name="job_load"),

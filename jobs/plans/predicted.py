@@ -32,13 +32,10 @@ def predicted_of(
     option: TrainingOption | ServingOption, *, launcher: Launcher, gpus_per_machine: int, solution: Solution | None
 ) -> Values:
     """`solution`: the software that the launcher's install script brings."""
-    own = _of_training(option) if isinstance(option, TrainingOption) else _of_serving(option)
-    gpu, layout = option.gpu, option.run.layout
+    own, gpu, layout = figures_of(option), option.gpu, option.run.layout
     return {
         "launcher": launcher.key,
-        "model": option.run.shape.name,
         "engine": option.run.engine,
-        "gpu": gpu.id,
         "gpu_name": gpu.name,
         "gpus": layout.gpus,
         "gpus_per_machine": gpus_per_machine,
@@ -47,6 +44,12 @@ def predicted_of(
         **own,
         "settings": {**_settings(layout), **own["settings"], "rated_watts": gpu.board_watts},
     }
+
+
+def figures_of(option: TrainingOption | ServingOption) -> Values:
+    """What can be said of it whatever it is launched by."""
+    own = _of_training(option) if isinstance(option, TrainingOption) else _of_serving(option)
+    return {"model": option.run.shape.name, "gpu": option.gpu.id, **own}
 
 
 def _of_training(option: TrainingOption) -> Values:
