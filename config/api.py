@@ -57,7 +57,7 @@ from fleet.teams.scoping import ApiView
 from fleet.telemetry.api import latest, samples, serving, sources, targets, usage
 from fleet.telemetry.api import records as telemetry_records
 from fleet.telemetry.api.metrics import FleetMetricsView
-from jobs.api import jobs, parts
+from jobs.api import jobs, parts, uploads
 from jobs.api.log import JobLogView
 
 router = SimpleRouter()
@@ -117,6 +117,7 @@ router.register("reconciliations", comparisons.ReconciliationViewSet)
 router.register("reconciliation-lines", comparisons.ReconciliationLineViewSet)
 router.register("adjustments", comparisons.AdjustmentViewSet)
 router.register("jobs", jobs.JobViewSet)
+router.register("job-uploads", uploads.JobUploadViewSet)
 router.register("audit", teams.AuditViewSet)
 
 

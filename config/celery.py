@@ -47,6 +47,7 @@ app.autodiscover_tasks(
         "jobs.runner",
         "jobs.serving",
         "jobs.spending",
+        "jobs.uploads",
         "fleet.idle.hooks",
         "fleet.idle.shutdown",
     ]
@@ -78,6 +79,7 @@ LONG_TASKS = (
     "idle.reckon_floors",
     "jobs.prune_probes",
     "jobs.run_load_test",
+    "jobs.prune_uploads",
 )
 # What waits for somebody else's server, one call after the other: those that hang must not hold up what looks at the fleet.
 OUTSIDE_QUEUE = "outside"
@@ -188,6 +190,7 @@ app.conf.beat_schedule = {
     "jobs.watch_load_tests": {"task": "jobs.watch_load_tests", "schedule": 60.0, "options": {"expires": 60}},
     "jobs.dispatch_attempts": {"task": "jobs.dispatch_attempts", "schedule": 2.0, "options": {"expires": 2}},
     "jobs.dispatch_looks": {"task": "jobs.dispatch_looks", "schedule": 5.0, "options": {"expires": 5}},
+    "jobs.prune_uploads": {"task": "jobs.prune_uploads", "schedule": crontab(hour="4", minute="19")},
     "jobs.prune_probes": {"task": "jobs.prune_probes", "schedule": crontab(hour="4", minute="11")},
     "idle.drive": {"task": "idle.drive", "schedule": 15.0, "options": {"expires": 15}},
     "idle.grow_savings": {"task": "idle.grow_savings", "schedule": 300.0, "options": {"expires": 300}},

@@ -49,6 +49,8 @@ OUTSIDE_CONCURRENCY = env_int("OUTSIDE_CONCURRENCY", 6, low=5, high=64)
 # Pages and calls of the API that one web process works on; each holds a database connection. Others wait.
 REQUESTS_AT_ONCE = env_int("REQUESTS_AT_ONCE", 16, low=1, high=1_000)
 # Reading providers: how long one listing may take, how many are read at once, and how many complete ones must lack a machine before it is gone.
+# Of one file that is sent for a job.
+JOB_UPLOAD_CAP_BYTES = env_int("JOB_UPLOAD_CAP_MIB", 64, low=1, high=512) << 20
 # Of one machine's log of one job, compressed; beyond it the middle goes.
 JOB_LOG_CAP_BYTES = env_int("JOB_LOG_CAP_MIB", 64, low=1, high=4096) << 20
 POLL_TIMEOUT_SECONDS = env_int("POLL_TIMEOUT_SECONDS", 60, low=10, high=500)

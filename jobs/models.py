@@ -9,3 +9,4 @@ from jobs.loadtest.models import *  # noqa: F403
 from jobs.logs.models import *  # noqa: F403
 from jobs.metrics.models import *  # noqa: F403
 from jobs.serving.models import *  # noqa: F403
+from jobs.uploads.models import *  # noqa: F403

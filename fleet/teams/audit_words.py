@@ -88,6 +88,8 @@ ACTIONS: Words = {
     "job.create": _("Job begun"),
     "job.spend": _("Job's budget spent"),
     "job.show_token": _("Token of a notebook shown"),
+    "job_upload.create": _("Files for jobs sent"),
+    "job_upload.drop": _("Files for jobs dropped"),
     "job.stop": _("Job stopped by hand"),
     "load_test.begin": _("Load test begun"),
     "load_test.cancel": _("Load test called off"),

@@ -32,6 +32,8 @@ class ApiView(APIView):
     known_parameters: ClassVar[Collection[str]] = ()
     # Whether its POST only asks, so that a viewer may send it.
     changes_nothing: ClassVar[bool] = False
+    # Whether a write that is sent again does nothing more, so that it needs no Idempotency-Key.
+    is_once_by_itself: ClassVar[bool] = False
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         # Times are read and written in UTC here, whatever zone a person's pages are shown in.
@@ -41,7 +43,7 @@ class ApiView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         refuse_unknown(request, self.get_known_parameters())
-        key = None if self.changes_nothing else wanted_key(request)
+        key = None if self.changes_nothing or self.is_once_by_itself else wanted_key(request)
         name = (request.method or "").lower()
         if key is not None and hasattr(self, name):
             setattr(self, name, once(getattr(self, name), request=request, key=key))

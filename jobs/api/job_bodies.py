@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -88,6 +89,12 @@ class NewJob(Body[dict[str, Any]]):
     )
     repository = LineField(max_length=500, required=False, help_text="https://…, fetched on each machine.")
     revision = LineField(max_length=100, required=False, help_text="A branch, a tag or a commit of it.")
+    upload = serializers.IntegerField(
+        min_value=1,
+        max_value=BIGGEST_ID,
+        required=False,
+        help_text="Id of files that were sent: each machine unpacks them where the command runs.",
+    )
     data_path = LineField(max_length=400, required=False, help_text="On the machines, as RACKRENT_DATA.")
     checkpoint_path = LineField(max_length=400, required=False, help_text="On the machines, as RACKRENT_CHECKPOINTS.")
     processes_per_node = serializers.IntegerField(min_value=1, max_value=64, required=False)
@@ -103,6 +110,12 @@ class NewJob(Body[dict[str, Any]]):
         choices=WhenDone.choices, default=WhenDone.IDLE, help_text="What becomes of the machines."
     )
     deadline_at = serializers.DateTimeField(required=False, help_text="Then it is stopped.")
+    budget_amount = serializers.DecimalField(
+        max_digits=12, decimal_places=2, min_value=Decimal("0.01"), required=False, help_text="What it may cost."
+    )
+    budget_currency = serializers.RegexField(
+        r"^[A-Z]{3}$", required=False, help_text="ISO 4217, in capitals; the team's unless told."
+    )
     idempotency_key = serializers.CharField(
         max_length=200,
         required=False,
@@ -134,6 +147,9 @@ class AgainBody(Body[dict[str, Any]]):
 
     name = LineField(max_length=120, required=False)
     machines = machines_field(required=False)
+    upload = serializers.IntegerField(
+        min_value=1, max_value=BIGGEST_ID, required=False, help_text="Id of other files that were sent."
+    )
     secrets = names_and_values(
         "In place of those that it had. On other machines than before they have to be sent.", write_only=True
     )

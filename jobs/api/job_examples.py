@@ -64,12 +64,17 @@ WHOLE_JOB_EXAMPLE: dict[str, Any] = {
     "secret_names": ["HF_TOKEN"],
     "repository": "https://git.example.org/acme/train.git",
     "revision": "main",
+    "upload": None,
     "data_path": "/data/corpus",
     "checkpoint_path": "/data/checkpoints",
     "processes_per_node": 8,
     "retries": 2,
     "resume_arguments": "--resume",
     "serving": {},
+    "installs": False,
+    "starts_anyway": False,
+    "budget_amount": "400.00",
+    "budget_currency": "USD",
     "attempts": [ATTEMPT_EXAMPLE],
 }
 NEW_JOB_EXAMPLE: dict[str, Any] = {

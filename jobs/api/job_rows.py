@@ -112,6 +112,7 @@ class WholeJobSerializer(JobSerializer):
     plan = serializers.CharField(help_text="What stands behind the planner's address; empty: from no plan.")
     predicted = serializers.DictField(help_text="What the planner said of it then.")
     files = serializers.SerializerMethodField(help_text="Their paths.")
+    upload = serializers.IntegerField(source="upload_id", allow_null=True, help_text="Id of files that were sent.")
     environment = serializers.DictField(child=serializers.CharField(), help_text="Open values.")
     secret_names = serializers.ListField(child=serializers.CharField(), help_text="Values are never answered.")
     serving = serializers.DictField(help_text="How it serves; empty where it serves nothing.")

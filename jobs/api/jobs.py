@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.utils import timezone
@@ -21,18 +20,17 @@ from fleet.rest.bodies import naming_fields
 from fleet.rest.filters import FlagFilter, IdsFilter, MomentFilter, WordsFilter
 from fleet.rest.parameters import number_of
 from fleet.rest.problems import NamedProblem
-from fleet.teams.models import Project, Team
 from fleet.teams.writing import WritableRows
 from jobs.api.handover import Waiting, handover_of, leave_to_wait
 from jobs.api.job_bodies import AgainBody, HostKeyOfRank, NewJob, NothingMore
 from jobs.api.job_rows import JobSerializer, WholeJobSerializer, newest_of, offered_host
 from jobs.api.named import machines_named
+from jobs.api.ordering import order_from, upload_named
 from jobs.book.again import rerun_job
 from jobs.book.manage import create_job, stop_job
 from jobs.book.models import OPEN_STATES, Attempt, Job, JobKind, JobState, Node
-from jobs.book.order import JobRefused, Order
+from jobs.book.order import JobRefused
 from jobs.metrics.models import JobPoint
-from jobs.plans.draft import PlanRefused, draft_of
 from jobs.plans.refusing import refuse_plan
 
 # Most proxies end an answer that is longer in coming.
@@ -114,7 +112,7 @@ class JobViewSet(WritableRows[Job]):
         asked = self.body(request)
         machines = machines_named(request, asked.pop("machines"))
         key = asked.pop("idempotency_key", "")
-        order = self._order(machines[0].team, asked)
+        order = order_from(machines[0].team, asked)
         with naming_fields(JobRefused):
             refuse_plan(order, machines)
             job = create_job(
@@ -154,6 +152,8 @@ class JobViewSet(WritableRows[Job]):
         ids = asked.pop("machines", None)
         machines = machines_named(request, ids) if ids else None
         secrets = asked.pop("secrets", None)
+        if "upload" in asked:
+            asked["upload"] = upload_named(job.team, asked["upload"])
         with naming_fields(JobRefused):
             again = rerun_job(
                 actor=self.actor(request),
@@ -181,19 +181,3 @@ class JobViewSet(WritableRows[Job]):
 
     def _whole(self, job: Job, code: int = status.HTTP_200_OK) -> Response:
         return self.answer(self.get_queryset().get(pk=job.pk), code)
-
-    def _order(self, team: Team, asked: Mapping[str, Any]) -> Order:
-        fields = dict(asked)
-        if slug := fields.pop("project", ""):
-            fields["project"] = Project.objects.filter(team=team, slug=slug, archived_at=None).first()
-            if fields["project"] is None:
-                raise ValidationError({"project": _("There is no project %(slug)s.") % {"slug": slug}})
-        return Order(**{**_planned(fields), **fields})
-
-
-def _planned(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a plan's launcher fills; what was said itself goes before."""
-    if not asked.get("launcher"):
-        return {}
-    with naming_fields(PlanRefused):
-        return draft_of(plan=asked.get("plan", ""), launcher=asked["launcher"]).order_fields()

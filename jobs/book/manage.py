@@ -18,7 +18,7 @@ from jobs.book.limits import refuse_budget
 from jobs.book.models import OPEN_STATES, Attempt, Job, JobKind, JobState, Node, WhenDone
 from jobs.book.names import new_marker
 from jobs.book.order import JobRefused, Order
-from jobs.book.refusing import refuse_machines, refuse_order
+from jobs.book.refusing import refuse_machines, refuse_order, refuse_upload
 from jobs.book.serving import refuse_serving
 from jobs.book.signals import announce
 
@@ -39,6 +39,7 @@ def create_job(
     if known is not None:
         return known
     refuse_order(order, now)
+    refuse_upload(team, order)
     locked = refuse_machines(team, machines)
     refuse_budget(team, order, locked, now)
     job = _row(actor=actor, team=team, order=order, now=now, key=idempotency_key, rerun_of=rerun_of)
@@ -100,6 +101,7 @@ def order_of(job: Job) -> Order:
         "environment",
         "repository",
         "revision",
+        "upload",
         "data_path",
         "checkpoint_path",
         "processes_per_node",
@@ -133,6 +135,7 @@ def _row(*, actor: Actor, team: Team, order: Order, now: datetime, key: str, rer
         "launcher",
         "repository",
         "revision",
+        "upload",
         "data_path",
         "checkpoint_path",
         "processes_per_node",

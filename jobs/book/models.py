@@ -65,6 +65,7 @@ class Job(models.Model):
     secret_names = models.JSONField(default=list, blank=True)
     repository = models.CharField(max_length=500, blank=True)
     revision = models.CharField(max_length=100, blank=True)
+    upload = models.ForeignKey("jobs.JobUpload", on_delete=models.RESTRICT, null=True, blank=True, related_name="jobs")
     data_path = models.CharField(max_length=400, blank=True)
     checkpoint_path = models.CharField(max_length=400, blank=True)
     processes_per_node = models.PositiveIntegerField(null=True, blank=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from django.utils.functional import Promise
 
@@ -20,6 +20,15 @@ class JobRefused(ValueError):
     def __init__(self, field: str, text: str | Promise) -> None:
         super().__init__(text)
         self.field, self.text = field, text
+
+
+class Sent(Protocol):
+    """jobs.uploads.models.JobUpload."""
+
+    pk: Any
+    name: str
+    team_id: int
+    dropped_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,8 @@ class Order:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     repository: str = ""
     revision: str = ""
+    # Unpacked on each machine where the command runs.
+    upload: Sent | None = None
     data_path: str = ""
     checkpoint_path: str = ""
     processes_per_node: int | None = None

@@ -82,6 +82,17 @@ def _refuse_repository(order: Order) -> None:
         raise JobRefused("revision", _("Write the name of a branch or tag, or a commit."))
 
 
+def refuse_upload(team: Team, order: Order) -> None:
+    """Raises JobRefused for files that are not there (any more), or another team's."""
+    upload = order.upload
+    if upload is None:
+        return
+    if upload.team_id != team.pk:
+        raise JobRefused("upload", _("There is no such upload."))
+    if upload.dropped_at is not None:
+        raise JobRefused("upload", _("The files of “%(name)s” were dropped: send them again.") % {"name": upload.name})
+
+
 def refuse_machines(team: Team, machines: Sequence[Instance]) -> list[Instance]:
     """Locked, in the order given: the first is rank 0. Raises JobRefused."""
     if not machines:

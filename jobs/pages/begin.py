@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -15,11 +19,13 @@ from fleet.teams.audit import Actor
 from fleet.teams.models import Role
 from jobs.book.manage import create_job
 from jobs.book.models import Job
-from jobs.book.order import JobRefused
+from jobs.book.order import JobRefused, Order
 from jobs.pages.forms import JobForm
 from jobs.pages.starting import beginning_of
 from jobs.plans.draft import PlanRefused
 from jobs.plans.refusing import refuse_plan
+from jobs.uploads.keep import keep_upload
+from jobs.uploads.refusing import UploadRefused
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,7 +37,7 @@ def job_new(request: TeamRequest) -> HttpResponse:
     except PlanRefused as refusal:
         messages.error(request, str(refusal.text))
         return redirect("planner", request.team.slug)
-    form = JobForm(request.POST or None, team=request.team, start=start)
+    form = JobForm(request.POST or None, request.FILES or None, team=request.team, start=start)
     if form.is_valid() and (job := begun(request, form, start.like)) is not None:
         messages.success(request, _("%(name)s is queued. Its machines are held.") % {"name": job.name})
         return redirect("job", request.team.slug, job.pk)
@@ -51,6 +57,7 @@ def begun(request: TeamRequest, form: JobForm, known: Job | None) -> Job | None:
     order, machines = form.order(), list(form.cleaned_data["machines"])
     try:
         refuse_plan(order, machines)
+        order = with_upload(request, order, form.cleaned_data["upload"])
         return create_job(
             actor=Actor.of_page(request),
             team=request.team,
@@ -59,7 +66,22 @@ def begun(request: TeamRequest, form: JobForm, known: Job | None) -> Job | None:
             now=timezone.now(),
             rerun_of=known,
         )
-    except JobRefused as refusal:
+    except (JobRefused, UploadRefused) as refusal:
         name = refusal.field.replace(".", "_")
         form.add_error(name if name in form.fields else None, str(refusal.text))
         return None
+
+
+def with_upload(request: TeamRequest, order: Order, file: UploadedFile[Any] | None) -> Order:
+    """The files that were chosen, in place of those of the job that it is like. Raises UploadRefused."""
+    if file is None or file.file is None:
+        return order
+    upload = keep_upload(
+        actor=Actor.of_page(request),
+        team=request.team,
+        name=file.name or "",
+        file=file.file,
+        size_bytes=file.size or 0,
+        now=timezone.now(),
+    )
+    return replace(order, upload=upload)

@@ -87,6 +87,12 @@ class JobForm(ServingFields, forms.Form):
         help_text=_("https://…, fetched on each machine into the directory “repository”"),
     )
     revision = LineField(label=_("Revision"), required=False, max_length=100)
+    upload = forms.FileField(
+        label=_("Files"),
+        required=False,
+        allow_empty_file=True,
+        help_text=_("A file, or a .tar.gz or .zip that is unpacked where the command runs"),
+    )
     environment = PairsField(label=_("Environment"), help_text=_("NAME=value, one a line"))
     secrets = PairsField(
         label=_("Secrets"), help_text=_("As above. Kept encrypted, sent to the machine, and stars in the log.")
@@ -161,6 +167,8 @@ class JobForm(ServingFields, forms.Form):
     def order(self) -> Order:
         given = dict(self.cleaned_data)
         given.pop("machines")
+        # It is stored apart: begin.with_upload.
+        given.pop("upload")
         given |= {
             "kind": JobKind(given["kind"]),
             "when_done": WhenDone(given["when_done"]),

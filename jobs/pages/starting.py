@@ -17,6 +17,7 @@ from jobs.plans.notebook import notebook_values
 
 # Without a field of their own, from the job or the plan that it is like.
 CARRIED = ("plan", "launcher", "predicted", "files")
+CARRIED_OF_JOBS = (*CARRIED, "upload")
 LIKED = (
     "name",
     "kind",
@@ -57,7 +58,7 @@ def beginning_of(request: TeamRequest) -> Beginning:
     like, launcher = request.GET.get("like", ""), request.GET.get("launcher", "")
     if like.isdecimal() and len(like) < 19:
         known = get_object_or_404(Job, pk=int(like), team=request.team)
-        return Beginning(initial_of_job(known), {name: getattr(known, name) for name in CARRIED}, like=known)
+        return Beginning(initial_of_job(known), {name: getattr(known, name) for name in CARRIED_OF_JOBS}, like=known)
     if launcher:
         draft = draft_of(plan=request.GET.get("plan", "")[:4000], launcher=launcher)
         return Beginning(initial_of_draft(draft), {name: getattr(draft, name) for name in CARRIED}, draft=draft)

@@ -31,6 +31,7 @@ from jobs.runner.preparing import UNFIT, install_digest, is_installing
 from jobs.runner.take_in import take_in
 from jobs.runner.tells import tells_of
 from jobs.runner.visit import Errand, Report, visit_all
+from jobs.uploads.keep import packed_files
 
 logger = logging.getLogger(__name__)
 # A machine whose provider shows it so runs nothing any more.
@@ -155,6 +156,7 @@ def errands_of(attempt: Attempt, nodes: Sequence[Node], step: Step) -> list[Erra
     key = private_keys([attempt.job.team_id]).get(attempt.job.team_id, "")
     hosts = list(SshHost.objects.filter(instance__in=[node.instance_id for node in nodes]))
     orders = orders_of(attempt, nodes) if Act.MEET in step.acts else {}
+    sent = packed_files(attempt.job) if Act.PREPARE in step.acts else b""
     found = []
     for node, act in zip(nodes, step.acts, strict=True):
         if act is Act.NOTHING:
@@ -169,6 +171,7 @@ def errands_of(attempt: Attempt, nodes: Sequence[Node], step: Step) -> list[Erra
                 private_key=key,
                 log_offset=node.log_offset,
                 files=_files(attempt, node, nodes) if act is Act.PREPARE else (),
+                upload=sent if act is Act.PREPARE else b"",
                 meeting=orders.get(node.pk, {}),
                 install=install_digest(attempt.job) if act is Act.INSTALL else "",
             )

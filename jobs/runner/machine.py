@@ -132,6 +132,10 @@ class Machine:
         """Starts install.sh, detached, unless it was started before. `digest`: of its text."""
         _must(await self._ask("install", digest), "installs")
 
+    async def unpack(self, packed: bytes) -> None:
+        """Files that were sent for the job, before those of its launcher are written beside them."""
+        _must(await self._ask("unpack", given=packed, seconds=UPLOAD_SECONDS), "unpacked")
+
     async def launch(self) -> bool:
         """Starts the command, detached. False: it was started before; it is never started twice."""
         return _must(await self._ask("launch"), "launched") == "now"

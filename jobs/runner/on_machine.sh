@@ -100,6 +100,10 @@ install)
     fi
     echo "installs=1"
     ;;
+unpack)
+    # Standard input: a gzipped tar that we packed ourselves, of plain files and folders below the place where the command runs.
+    mkdir -p "$dir/work" && tar -xzf - -C "$dir/work" && echo "unpacked=1"
+    ;;
 launch)
     [ -f "$dir/command.sh" ] || { echo "error=not_prepared"; exit 65; }
     # A folder is made once: whoever comes later finds the job launched.

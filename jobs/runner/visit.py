@@ -32,6 +32,7 @@ class Errand:
     private_key: str = field(repr=False)
     log_offset: int = 0
     files: Sequence[SentFile] = field(default=(), repr=False)
+    upload: bytes = field(default=b"", repr=False)
     meeting: Mapping[str, Any] = field(default_factory=dict, repr=False)
     # Of the text of install.sh.
     install: str = ""
@@ -91,6 +92,8 @@ async def _by(errand: Errand, address: SshAddress, pinned: str, guard: Guard) ->
 async def _do(errand: Errand, machine: Machine, report: Report) -> Report:
     match errand.act:
         case Act.PREPARE:
+            if errand.upload:
+                await machine.unpack(errand.upload)
             await machine.prepare(errand.files)
             return replace(report, facts=await machine.facts())
         case Act.INSTALL:

@@ -54,6 +54,7 @@ from jobs.findings.models import JobFinding
 from jobs.logs.part import Part
 from jobs.logs.store import store_part
 from jobs.metrics.models import JobPoint
+from jobs.uploads.models import JobUpload
 
 PUBLIC_KEY = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()
 NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
@@ -285,6 +286,9 @@ def fleet(acme, alice, bob, project, account, make_instance):
     attempt = Attempt.objects.create(
         job=job, number=1, state="running", marker="rr-job-0123456789abcdef", directory=".rackrent/jobs/rr-job-0123456789abcdef"
     )  # fmt: skip
+    JobUpload.objects.create(
+        team=acme, name="x", sha256="0", size_bytes=1, packed_bytes=1, unpacked_bytes=1, file_count=1
+    )
     node = Node.objects.create(attempt=attempt, instance=instance, rank=0, state="running", reached_at=NOW)
     JobEvent.objects.create(job=job, attempt=attempt, node=node, at=NOW, kind="started", by=bob)
     JobPoint.objects.create(

@@ -37,6 +37,7 @@ from fleet.telemetry.models import Agent, GpuLatest, HostLatest, MachineEvent, S
 from fleet.telemetry.serving.models import ServingLatest
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
 from jobs.book.models import Attempt, Job, Node
+from jobs.uploads.models import JobUpload
 from tests.api.conftest import NOW, PUBLIC_KEY
 from tests.api.resources import LISTS
 
@@ -137,6 +138,8 @@ def more(fleet, acme, alice, make_instance):
             job = Job.objects.create(team=other, project=project, name="more", command="true", created_by=alice)
             attempt = Attempt.objects.create(job=job, number=1, marker=f"rr-job-more-{number}", directory="more")
             Node.objects.create(attempt=attempt, instance=machine, rank=0)
+            sizes = {"size_bytes": 1, "packed_bytes": 1, "unpacked_bytes": 1, "file_count": 1}
+            JobUpload.objects.create(team=other, name="x", sha256="0", created_by=alice, **sizes)
             record(actor=Actor.system("test"), team=other, action="instance.update", target=machine)
 
     return add

@@ -79,7 +79,8 @@ def test_every_body_has_an_example_that_fits_its_schema(schema):
     bodies = {name: operation["requestBody"] for name, operation in operations(schema) if "requestBody" in operation}
     assert bodies
     for name, body in bodies.items():
-        media = body["content"]["application/json"]
+        # A file comes as a form.
+        media = body["content"].get("application/json") or body["content"]["multipart/form-data"]
         assert media.get("examples"), f"{name} has no example"
         for example in media["examples"].values():
             checker(schema, media["schema"]).validate(example["value"])
