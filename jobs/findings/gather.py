@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from fleet.inventory.provider_word.models import ProviderNotice
@@ -15,14 +16,14 @@ from fleet.telemetry.models import MachineEvent
 from jobs.book.models import Attempt, JobState, Node
 from jobs.diagnosis.evidence import Event, Evidence, Kind, Line, Predicted
 from jobs.findings.readings import gpu_evidence, host_evidence
-from jobs.logs.read import last_lines
+from jobs.logs.read import LogLine, last_lines
 from jobs.metrics.models import JobPoint
 from jobs.progress.point import Point
 from jobs.serving.evidence import serving_evidence
 
 LINES, POINTS = 3_000, 2_000
-# A line that is longer says no more to any rule.
-LONGEST_LINE = 4_000
+# A line that is longer says no more to any rule; of all of them together, what the rules read in a fraction of a second.
+LONGEST_LINE, MOST_CHARACTERS = 2_000, 500_000
 # A chart of no time is none.
 SHORTEST = timedelta(minutes=1)
 # Of a long run: the rules ask how it goes now.
@@ -62,11 +63,18 @@ def gather(attempt: Attempt, *, now: datetime) -> Evidence:
 
 def _lines(nodes: Sequence[Node]) -> Iterator[Line]:
     """Of every machine, the first one's last: what one rank says must not hide what another did."""
-    number = 0
+    number, share = 0, max(1, len(nodes))
     for node in reversed(nodes):
-        for line in last_lines(node, LINES // max(1, len(nodes))):
+        for line in _newest(last_lines(node, LINES // share), MOST_CHARACTERS // share):
             number = line.number if node.rank == 0 else number - 1
             yield Line(number, line.text[:LONGEST_LINE], rank=node.rank)
+
+
+def _newest(lines: Sequence[LogLine], most: int) -> Sequence[LogLine]:
+    """As many of the last as have so many characters together."""
+    sizes = accumulate(min(len(line.text), LONGEST_LINE) for line in reversed(lines))
+    kept = sum(1 for size in sizes if size <= most)
+    return lines[len(lines) - kept :]
 
 
 def _points(attempt: Attempt) -> tuple[tuple[float, Point], ...]:
