@@ -10,9 +10,9 @@ from django.db.models import F
 from jobs.book.models import Node
 from jobs.logs.models import LogChunk
 from jobs.logs.part import LONGEST_LINE
-from jobs.logs.read import LogLine, lines_of
+from jobs.logs.read import LogLine, lines_of, text_of
 from jobs.logs.screen import without_escapes
-from jobs.logs.severity import warns
+from jobs.logs.severity import may_warn, warns
 
 MOST_LINES = 500
 # What one call looks through at most, uncompressed.
@@ -30,7 +30,15 @@ class Wanted:
         text = without_escapes(line.text[:LONGEST_LINE])
         return (not self.words or self.words.casefold() in text.casefold()) and (not self.warnings or warns(text))
 
+    def may_be_in(self, text: str) -> bool:
+        """Of a whole chunk, before its lines are looked at one by one. What terminals obey may stand within a word."""
+        if "\x1b" in text:
+            return True
+        return (not self.words or self.words.casefold() in text.casefold()) and (not self.warnings or may_warn(text))
+
     def of(self, chunk: LogChunk, within: Callable[[int], bool]) -> list[LogLine]:
+        if not self.may_be_in(text_of(chunk)):
+            return []
         return [line for line in lines_of(chunk) if within(line.number) and self.has(line)]
 
 

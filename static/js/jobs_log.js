@@ -32,10 +32,11 @@ class Log {
     this.goesOn = "goesOn" in panel.dataset;
     this.quiet = 0;
     this.round = 0;
+    this.pending = 0;
     this.#listen();
     this.#show();
     this.#again(POLL_MS);
-    if (/^#L\d+$/.test(location.hash)) this.goTo(Number(location.hash.slice(2)));
+    this.#goToAddress();
   }
 
   get follows() {
@@ -71,6 +72,7 @@ class Log {
     this.older.addEventListener("click", () => this.#loadOlder());
     this.newer.addEventListener("click", () => this.#resume());
     this.tail.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    addEventListener("hashchange", () => this.#goToAddress());
     document.addEventListener("visibilitychange", () => !document.hidden && this.#again(0));
     document.addEventListener("click", (event) => {
       const link = event.target.closest('a[href^="#L"]');
@@ -92,6 +94,7 @@ class Log {
   /** Answers of questions that were overtaken by another are dropped. */
   async #fetch(more, take) {
     const round = ++this.round;
+    this.pending += 1;
     try {
       const answer = await this.#ask(more);
       if (round !== this.round) return;
@@ -103,6 +106,8 @@ class Log {
     } catch {
       this.lost = true;
       if (round === this.round) this.#say(this.words.lost);
+    } finally {
+      this.pending -= 1;
     }
   }
 
@@ -144,6 +149,10 @@ class Log {
   async #poll() {
     if (!this.goesOn) return;
     if (document.hidden) return;
+    if (this.pending) {
+      this.#again(POLL_MS); // what somebody asked for must not be overtaken by looking for what is new
+      return;
+    }
     const before = this.count;
     if (this.follows) await this.#fetch({ query: { after: this.reached } }, (answer) => this.#append(answer));
     else await this.#fetch({ query: { peek: 1 } }, () => {});
@@ -171,6 +180,10 @@ class Log {
       this.more = more;
       this.#trim("last");
     });
+  }
+
+  #goToAddress() {
+    if (/^#L\d+$/.test(location.hash)) this.goTo(Number(location.hash.slice(2)));
   }
 
   /** To one line, wherever in the log it is, with what stands around it. */
@@ -255,7 +268,7 @@ class Log {
     if (!this.#isAtEnd()) {
       if (this.follows) this.#pause();
       const { scrollTop, scrollHeight, clientHeight } = this.tail;
-      if (this.more && scrollHeight - clientHeight + scrollTop < AT_END_PX) this.#loadOlder();
+      if (this.more && !this.pending && scrollHeight - clientHeight + scrollTop < AT_END_PX) this.#loadOlder();
     }
   }
 

@@ -32,8 +32,7 @@ class WatchedHandler(Handler):
 
     def do_GET(self) -> None:
         self.watched.paths.append(self.path)
-        # As with vLLM, health is open to everybody.
-        if self.path == "/health" or self._may_ask():
+        if self._may_ask():
             super().do_GET()
 
     def do_POST(self) -> None:
