@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from jobs.diagnosis.evidence import Evidence, Kind, ServingEvidence
+from jobs.diagnosis.evidence import Evidence, Kind, Series, ServingEvidence
 from jobs.diagnosis.finding import Finding, Reason, Sure, remedies
 from jobs.diagnosis.texts import matches, numbers_of
 
@@ -46,7 +47,7 @@ def look(evidence: Evidence) -> Iterator[Finding]:
     if len(said) < SAID_LEAST and not _is_slow(serving):
         return
     because = (Reason("timed_out", {"lines": len(said)}),) if said else ()
-    seen = Seen(serving, because, numbers_of(said), Sure.CERTAIN if len(said) >= SAID_LEAST else Sure.LIKELY)
+    seen = Seen(when_slow(serving), because, numbers_of(said), Sure.CERTAIN if len(said) >= SAID_LEAST else Sure.LIKELY)
     yield _one_at_a_time(seen) or _queueing(seen) or _tail(seen) or _computing(seen)
 
 
@@ -56,6 +57,20 @@ def _is_slow(serving: ServingEvidence) -> bool:
     failed = serving.failed.share(at_least=1e-9)
     late = share is not None and share >= SLOW_SHARE
     return late or (failed is not None and failed >= FAILED_SHARE and bool(serving.e2e_p95_seconds))
+
+
+def when_slow(serving: ServingEvidence) -> ServingEvidence:
+    """Its readings at the moments when requests took too long: what it did all day says nothing of its rush hour. All, where none did."""
+    limit = serving.timeout_seconds or LIMIT_SECONDS
+    moments = {at for at, value in serving.e2e_p95_seconds.points if value >= limit}
+    if not moments:
+        return serving
+    names = ("running", "waiting", "ttft_p95_seconds", "tpot_p95_seconds", "e2e_p95_seconds")
+    kept: dict[str, Any] = {
+        name: Series(tuple(point for point in getattr(serving, name).points if point[0] in moments)) for name in names
+    }
+    # Without a reading of its own at those moments a figure is worth more than none.
+    return replace(serving, **{name: series for name, series in kept.items() if series})
 
 
 def _one_at_a_time(seen: Seen) -> Finding | None:

@@ -24,6 +24,8 @@ from jobs.serving.endpoint import endpoint_of, server_of
 from jobs.serving.models import Probe, Server
 
 MAX_POINTS = 400
+# From here on latencies are said in seconds.
+LONG_SECONDS = 10.0
 Words = str | Promise
 
 
@@ -42,7 +44,12 @@ class Kind:
 
 def _latency(name: str, title: Words) -> Kind:
     lines = ((f"{name}_seconds_p95", gettext_lazy("p95"), "solid"), (f"{name}_seconds", gettext_lazy("mean"), "dot"))
-    return Kind(name, title, lines, milliseconds_text, " ms", factor=1000)
+    return Kind(name, title, lines, latency_text, " ms", factor=1000)
+
+
+def latency_text(seconds: float) -> str:
+    """As "85 ms", and as "41.5 s" where milliseconds say nothing any more."""
+    return milliseconds_text(seconds) if seconds < LONG_SECONDS else f"{number_text(seconds)} s"
 
 
 KINDS = (
@@ -104,10 +111,15 @@ def _told(series: Series, endpoint_id: int) -> Iterator[Row]:
         ]
         if lines:
             figure = ", ".join(f"{kind.text(_newest(line))} {line.name}" for line in lines)
+            unit, factor = _scale(kind, lines)
             title = str(kind.title)
-            yield Row(
-                kind.name, title, lines, kind.text, source, kind.unit, factor=kind.factor, top=kind.top, figure=figure
-            )
+            yield Row(kind.name, title, lines, kind.text, source, unit, factor=factor, top=kind.top, figure=figure)
+
+
+def _scale(kind: Kind, lines: Sequence[Line]) -> tuple[str, float]:
+    """Unit and factor of the axis: of long latencies, seconds."""
+    highest = max(value for line in lines for _at, value in line.points if value is not None)
+    return (" s", 1.0) if kind.unit == " ms" and highest >= LONG_SECONDS else (kind.unit, kind.factor)
 
 
 def _points(series: Series, values: Sequence[float | None]) -> list[tuple[float, float]]:

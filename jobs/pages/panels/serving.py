@@ -9,11 +9,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from fleet.formats import bytes_text, milliseconds_text, number_text
+from fleet.formats import bytes_text, number_text
 from fleet.pages.chartlist import percent_text
 from fleet.teams.access import TeamRequest
 from jobs.book.models import Attempt, Job, JobState
 from jobs.book.serving import Engine, Restart
+from jobs.book.words import error_text
+from jobs.pages.charts.served import latency_text
 from jobs.pages.panels.panel import JobPanel
 from jobs.pages.restarting import RestartLoss
 from jobs.pages.summary import Stat
@@ -33,6 +35,7 @@ def context(_request: TeamRequest, _job: Job, attempt: Attempt) -> dict[str, Any
         "facts": standing.facts,
         "mark": MARKS[ServerState(server.state)] if attempt.ended_at is None else "stopped",
         "code": code_text(server.code) if server.code else "",
+        "detail": error_text(server.detail) if server.code == "not_reached" else server.detail,
         "metrics": metrics_text(standing.facts),
         "stats": list(stats(standing)),
     }
@@ -44,10 +47,9 @@ def stats(standing: Standing) -> Iterator[Stat]:
     at = latest.sampled_at if latest else None
     yield from _latencies(standing)
     if latest is not None and latest.requests_waiting is not None:
-        running = number_text(latest.requests_running or 0)
-        most = number_text(standing.waiting_most or 0)
+        running, most = f"{round(latest.requests_running or 0):,}", f"{round(standing.waiting_most or 0):,}"
         note = _("%(running)s running, most waiting in a day %(most)s") % {"running": running, "most": most}
-        yield Stat(_("Queue"), number_text(latest.requests_waiting), " " + _("waiting"), note, at)
+        yield Stat(_("Queue"), f"{round(latest.requests_waiting):,}", " " + _("waiting"), note, at)
     if latest is not None and latest.kv_cache_ratio is not None:
         note = _("peak of a day %(peak)s") % {"peak": percent_text(100 * (standing.kv_cache_most or 0))}
         yield Stat(_("KV cache"), number_text(100 * latest.kv_cache_ratio), "%", note, at)
@@ -70,12 +72,12 @@ def _latencies(standing: Standing) -> Iterator[Stat]:
     figures = (
         (_("TTFT p95"), standing.ttft_seconds_p95, _("time to the first token")),
         (_("TPOT p95"), standing.tpot_seconds_p95, _("time per output token")),
-        (_("Whole answer p95"), standing.e2e_seconds_p95, _limit(standing)),
+        (_("Answer p95"), standing.e2e_seconds_p95, _limit(standing)),
     )
     limit = standing.facts.serving.timeout_seconds
     for name, seconds, note in figures:
         if seconds is not None:
-            value, _space, unit = milliseconds_text(seconds).partition(" ")
+            value, _space, unit = latency_text(seconds).partition(" ")
             slow = limit is not None and seconds >= limit and seconds == standing.e2e_seconds_p95
             yield Stat(name, value, f" {unit}", note, at, slow=slow)
 

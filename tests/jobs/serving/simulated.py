@@ -47,6 +47,10 @@ def day_and_night(by_day: float, by_night: float) -> Callable[[float], float]:
     return lambda at: by_day if at % 10_800 < 7_200 else by_night
 
 
+def usual_words(look: int, served: int) -> list[str]:
+    return [] if look % 6 else [HEALTHY, *[SERVED] * min(9, served)]
+
+
 @dataclass
 class Scene:
     """`memory(at, served)` in bytes; `tail`: of the requests, how many take `tail_times` as long. `said`: lines of its log at each look."""
@@ -63,7 +67,7 @@ class Scene:
     tail_times: float = 1.0
     cache_of: Callable[[float, float], float] = lambda running, _at: min(1.0, running / 48)
     memory: Callable[[float, float], float] = lambda at, _served: 20 * GIB + 0.1 * GIB * math.sin(at / 300)
-    said: Callable[[int, int], list[str]] = lambda _look, served: [HEALTHY, *[SERVED] * min(3, served)]
+    said: Callable[[int, int], list[str]] = usual_words
     timeout_seconds: float | None = None
     short_answers: tuple[float, ...] = (0.4, 0.05, 0.05)
     random: Random = field(default_factory=lambda: Random(7))
@@ -106,9 +110,10 @@ def play(job: Job, scene: Scene, *, until: datetime) -> Attempt:
         running, waits, ended = flow.pass_on(scene, rate, LOOK.total_seconds())
         _tell(scene, metrics, running, waits, ended, flow, seconds)
         lines = [*(VLLM_LOADS if number == 0 else ()), *scene.said(number, ended)]
-        data = "".join(f"{line}\n" for line in lines).encode()
-        store_part(node=server.node, part=Part(offset, data), at=at)
-        offset += len(data)
+        if lines:
+            data = "".join(f"{line}\n" for line in lines).encode()
+            store_part(node=server.node, part=Part(offset, data), at=at)
+            offset += len(data)
         claimed = claim(server_id=server.pk, now=at)
         assert claimed is not None
         take_in(claimed, serving, _answer(scene, metrics, flow, seconds, claimed), by_agent=False, at=at)
@@ -192,7 +197,7 @@ SCENES: dict[str, Scene] = {
     "steady, TGI": Scene(set(), engine="tgi", arrivals=steady(3.0)),
     "steady, TensorRT-LLM": Scene(set(), engine="trtllm"),
     "follows day and night": Scene(
-        set(), hours=5.9, arrivals=day_and_night(5.0, 0.3), memory=_follows(18 * GIB, 3 * GIB)
+        set(), hours=3.9, arrivals=day_and_night(5.0, 0.3), memory=_follows(18 * GIB, 3 * GIB)
     ),
     "cache fills up and stays": Scene(set(), memory=_fills(12 * GIB, 6 * GIB, 2 * 1024**2)),
     "cache fills up and stays, TGI": Scene(
@@ -219,6 +224,9 @@ SCENES: dict[str, Scene] = {
     # Time-outs.
     "queue, vLLM": Scene({"queueing"}, arrivals=burst_each(3_600, 2_400, 8.2, 4.0)),
     "queue, TGI": Scene({"queueing"}, engine="tgi", arrivals=burst_each(3_600, 2_400, 8.2, 4.0)),
+    "queue in the rush hour of a long day": Scene(
+        {"queueing"}, hours=4.0, arrivals=lambda at: 8.3 if 6_000 < at < 8_100 else 4.8
+    ),
     "queue, TensorRT-LLM": Scene({"queueing"}, engine="trtllm", arrivals=steady(8.0)),
     "computes, vLLM": Scene({"computing"}, tokens=2_400, slots=128, arrivals=steady(1.0)),
     "computes, TGI": Scene({"computing"}, engine="tgi", tokens=2_400, slots=128, arrivals=steady(1.0)),
