@@ -1,6 +1,6 @@
 """Logs as evidence: the shapes of public reports with our own words and numbers, and what each has to be found as.
 
-A file of texts/ holds many: "=== name", then "key: value" lines (expect: codes or nothing; kind; like: the report it has its shape of; exit; serving: figures),
+A file of texts/ holds many: "=== name", then "key: value" lines (expect: codes or nothing; kind; like: a public report of that shape, where planner/data/symptoms.csv names one; exit; serving: figures),
 then "---" and the log. Progress is read from the lines as the runner reads it.
 """
 
