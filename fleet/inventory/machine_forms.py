@@ -14,14 +14,14 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet.inventory.machines import TypedMachine
 from fleet.inventory.models import Instance
-from fleet.inventory.ssh import is_host, is_user
+from fleet.inventory.remote import SshAddress
+from fleet.inventory.ways import entry_of, way_listed
 from fleet.inventory.words import TENANCIES, choices
 from fleet.providers.base import InstanceState
 from fleet.providers.gpus import NAMES
 from fleet.teams.fields import LineField
 from fleet.teams.models import Project, Team, User
 
-SSH = re.compile(r"(?:(?P<user>[^@]*)@)?(?P<host>[^@:\[\]]+|\[[^@\[\]]+\])(?::(?P<port>[0-9]{1,5}))?")
 LABEL = re.compile(r"(?P<key>[^=,\s][^=,]{0,127})=(?P<value>[^,]{0,256})")
 MAX_LABELS = 50
 MAX_GPUS = 1024
@@ -77,10 +77,20 @@ class ListedMachineForm(PeopleForm):
         required=False,
         help_text=_("a machine that nobody registered is shown, and never touched"),
     )
+    ssh_typed = LineField(
+        label=_("Another way over SSH"),
+        max_length=700,
+        required=False,
+        help_text=_("tried before the provider's address, as in ubuntu@10.0.0.4 via me@jump.example"),
+    )
+
+    def clean_ssh_typed(self) -> str:
+        typed = self.cleaned_data["ssh_typed"]
+        return str(way_typed(typed)) if typed else ""
 
     @staticmethod
     def initial_of(instance: Instance) -> dict[str, Any]:
-        return {"managed": instance.managed, **people_of(instance)}
+        return {"managed": instance.managed, "ssh_typed": instance.ssh_typed, **people_of(instance)}
 
 
 class TypedMachineForm(PeopleForm):
@@ -115,7 +125,10 @@ class TypedMachineForm(PeopleForm):
     tenancy = forms.ChoiceField(label=_("Shared with others"), choices=choices(TENANCIES))
     region = LineField(label=_("Place"), max_length=80, required=False, help_text=_("a data centre, a room, a desk"))
     ssh = forms.CharField(
-        label=_("SSH address"), max_length=330, required=False, help_text=_("as in ubuntu@203.0.113.4:22")
+        label=_("SSH address"),
+        max_length=700,
+        required=False,
+        help_text=_("as in ubuntu@203.0.113.4:22, or ubuntu@10.0.0.4 via me@jump.example"),
     )
     expires_at = moment_field(_("Ends"), _("when the lease runs out"))
 
@@ -185,22 +198,28 @@ def parse_labels(text: str) -> dict[str, str]:
 
 
 def parse_ssh(text: str) -> list[dict[str, Any]]:
-    if not text:
-        return []
-    match = SSH.fullmatch(text)
-    user, host, port = (match["user"], match["host"].strip("[]"), int(match["port"] or 22)) if match else (None, "", 0)
-    user = "root" if user is None else user
-    if not is_user(user) or not is_host(host) or not 0 < port < 65_536:
-        raise forms.ValidationError(_("Write user@host or user@host:port, as in ubuntu@203.0.113.4:22."))
-    return [{"host": host, "port": port, "user": user, "kind": "direct"}]
+    return [entry_of(way_typed(text))] if text else []
+
+
+def way_typed(text: str) -> SshAddress:
+    """Without a name before "@", who signs in is root."""
+    target, via, hops = text.partition(" via ")
+    named = [
+        part.strip() if "@" in part else f"root@{part.strip()}" for part in (target, *hops.split(",")) if part.strip()
+    ]
+    try:
+        way = SshAddress.parse_way(named[0] + (f" via {', '.join(named[1:])}" if via else ""))
+    except (ValueError, IndexError):
+        raise forms.ValidationError(
+            _("Write user@host or user@host:port, as in ubuntu@203.0.113.4:22; jump hosts follow after “via”.")
+        ) from None
+    return way
 
 
 def ssh_text(addresses: list[dict[str, Any]]) -> str:
-    if not addresses:
+    if not addresses or (way := way_listed(addresses[0])) is None:
         return ""
-    first = addresses[0]
-    host = f"[{first['host']}]" if ":" in first["host"] else first["host"]
-    return f"{first['user']}@{host}" + (f":{first['port']}" if first["port"] != 22 else "")
+    return str(way)
 
 
 def plain(price: Any) -> Any:

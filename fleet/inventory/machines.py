@@ -25,7 +25,7 @@ from fleet.teams.audit import Actor, record
 from fleet.teams.models import APIToken, Project, Team, User
 
 # What people may say of any machine, and what only of one that no provider lists.
-PEOPLES_FIELDS = ("managed", "owner", "project", "labels", "expires_at")
+PEOPLES_FIELDS = ("managed", "owner", "project", "labels", "expires_at", "ssh_typed")
 TYPED_FIELDS = (
     "name",
     "region",
@@ -104,6 +104,7 @@ def update_machine(
     labels: Mapping[str, str],
     expires_at: datetime | None = None,
     typed: TypedMachine | None = None,
+    ssh_typed: str | None = None,
     now: datetime | None = None,
 ) -> Instance:
     """`typed` only for a machine of a manual account: what a provider lists is not ours to say (ValueError)."""
@@ -112,6 +113,7 @@ def update_machine(
     before = said(locked)
     seen_before = [getattr(locked, name) for name in OBSERVED]
     locked.managed, locked.owner, locked.project, locked.labels = managed, owner, project, dict(labels)
+    locked.ssh_typed = locked.ssh_typed if ssh_typed is None else ssh_typed
     if typed is not None:
         if not is_typed(locked):
             raise ValueError(f"{locked} is listed by its provider")

@@ -125,7 +125,13 @@ class Instance(models.Model):
 
     image = models.ForeignKey("fleet.Image", on_delete=models.SET_NULL, null=True, related_name="instances")
     image_name = models.CharField(max_length=300, blank=True)
-    ssh = models.JSONField(default=list, blank=True)  # [{"host", "port", "user", "kind": "direct" | "proxy"}]
+    # [{"host", "port", "user", "kind": "direct" | "proxy", "via": [{"host", "port", "user"}]}]; "via" only where a person typed it.
+    ssh = models.JSONField(default=list, blank=True)
+    ssh_typed = models.CharField(
+        max_length=700,
+        blank=True,
+        help_text="As people reach it, with jump hosts (remote.parse_way); tried before ssh.",
+    )
     provider_created_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     provider_stopped_at = models.DateTimeField(null=True)

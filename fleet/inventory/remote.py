@@ -1,4 +1,5 @@
-"""SSH to machines: one connection to an address under the guard, its host key pinned, and HTTP through it to the machine's own loopback.
+"""SSH to machines: a connection to an address under the guard, through jump hosts where it names some, each host key pinned, and HTTP through it to
+the machine's own loopback.
 
 No port is opened here, nothing runs there. No Django: the guard, the private key and the pinned host key are arguments.
 """
@@ -8,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import asyncssh
@@ -20,24 +21,31 @@ from fleet.guard import Guard
 from fleet.inventory.ssh import is_host, is_user
 
 DEFAULT_PORT = 22
+MAX_HOPS = 3
 # Who asks is one machine's exporter: anything else that runs there is reached by other means.
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
 _ADDRESS = re.compile(r"(?P<user>[^@\s]+)@(?:\[(?P<v6>[^\]\s]+)\]|(?P<host>[^:@\s\[\]]+))(?::(?P<port>\d{1,5}))?")
 
 
 class RemoteError(Exception):
-    """`code`: no_key_fits, host_key_new, host_key_changed, unreachable, forward, broken. `offered`: the host key that was shown, OpenSSH form."""
+    """`code`: no_key_fits, host_key_new, host_key_changed, unreachable, forward, broken. `offered`: the host key that was shown, OpenSSH form; `at`: by whom,
+    where it was not the machine itself.
+    """
 
-    def __init__(self, code: str, detail: str = "", *, offered: str = "") -> None:
+    def __init__(self, code: str, detail: str = "", *, offered: str = "", at: SshAddress | None = None) -> None:
         super().__init__(code)
-        self.code, self.detail, self.offered = code, detail, offered
+        self.code, self.detail, self.offered, self.at = code, detail, offered, at
 
 
 @dataclass(frozen=True, slots=True)
 class SshAddress:
+    """`via`: jump hosts in the order in which they are passed, each with the host key that is `pinned` for it, "" = none yet."""
+
     user: str
     host: str
     port: int = DEFAULT_PORT
+    via: tuple[SshAddress, ...] = ()
+    pinned: str = field(default="", compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> SshAddress:
@@ -49,9 +57,26 @@ class SshAddress:
             raise ValueError("Write it as user@host or user@host:port.")
         return cls(match["user"], host, port)
 
+    @classmethod
+    def parse_way(cls, text: str) -> SshAddress:
+        """As `parse`, with jump hosts: `user@host via user@first.example, user@second.example:2222`. Raises ValueError."""
+        target, said_via, hops = text.partition(" via ")
+        address = cls.parse(target)
+        if not said_via:
+            return address
+        found = tuple(cls.parse(hop) for hop in hops.split(","))
+        if len(found) > MAX_HOPS:
+            raise ValueError(f"At most {MAX_HOPS} jump hosts.")
+        return cls(address.user, address.host, address.port, found)
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.user}@{host}:{self.port}"
+        via = f" via {', '.join(str(hop) for hop in self.via)}" if self.via else ""
+        return f"{self.user}@{host}:{self.port}{via}"
+
+
+# Private networks behind a jump host are what it is there for; metadata services are never asked, by nobody.
+_ANYWHERE = Guard.of(["0.0.0.0/0", "::/0"])
 
 
 class _Client(asyncssh.SSHClient):
@@ -77,13 +102,52 @@ class _Client(asyncssh.SSHClient):
 async def open_ssh(
     address: SshAddress, *, guard: Guard, private_key: str, pinned: str
 ) -> AsyncIterator[asyncssh.SSHClientConnection]:
-    """Raises RemoteError and RefusedAddressError. How long it may take is the caller's to say (asyncio.timeout)."""
-    reached = await guard.resolve(address.host, address.port)
+    """Raises RemoteError and RefusedAddressError. How long it may take is the caller's to say (asyncio.timeout).
+
+    Our own network is what the guard keeps: it looks at the first address, to which we connect. The others are names in the network of the hop before
+    them, who connects; what is said to each is between it and us, so that no hop reads or writes along.
+    """
+    async with AsyncExitStack() as stack:
+        tunnel: asyncssh.SSHClientConnection | None = None
+        for hop in address.via:
+            signed_in = _signed_in(hop, guard=guard, private_key=private_key, pinned=hop.pinned, tunnel=tunnel)
+            tunnel = await stack.enter_async_context(_says_where(signed_in, hop))
+        signed_in = _signed_in(address, guard=guard, private_key=private_key, pinned=pinned, tunnel=tunnel)
+        yield await stack.enter_async_context(signed_in)
+
+
+@asynccontextmanager
+async def _says_where(
+    signed_in: AbstractAsyncContextManager[asyncssh.SSHClientConnection], hop: SshAddress
+) -> AsyncIterator[asyncssh.SSHClientConnection]:
+    async with AsyncExitStack() as stack:
+        try:
+            connection = await stack.enter_async_context(signed_in)
+        except RemoteError as error:
+            raise RemoteError(error.code, error.detail or str(hop), offered=error.offered, at=hop) from None
+        yield connection
+
+
+@asynccontextmanager
+async def _signed_in(
+    address: SshAddress,
+    *,
+    guard: Guard,
+    private_key: str,
+    pinned: str,
+    tunnel: asyncssh.SSHClientConnection | None,
+) -> AsyncIterator[asyncssh.SSHClientConnection]:
+    if tunnel is None:
+        reached = str(await guard.resolve(address.host, address.port))
+    else:
+        _ANYWHERE.check_host(address.host)
+        reached = address.host
     client = _Client(pinned)
     try:
         connection = await asyncssh.connect(
-            str(reached),
+            reached,
             address.port,
+            tunnel=tunnel or (),
             username=address.user,
             client_factory=lambda: client,
             client_keys=[asyncssh.import_private_key(private_key)],
@@ -100,6 +164,9 @@ async def open_ssh(
     except asyncssh.HostKeyNotVerifiable:
         code = "host_key_changed" if pinned else "host_key_new"
         raise RemoteError(code, fingerprint(client.offered), offered=client.offered) from None
+    except asyncssh.ChannelOpenError:
+        # The hop before it does not get there.
+        raise RemoteError("unreachable", str(address)) from None
     except asyncssh.PermissionDenied:
         raise RemoteError("no_key_fits", address.user) from None
     except asyncssh.Error as error:

@@ -125,7 +125,7 @@ def _refuse_machine(machine: Instance) -> None:
         )
     if machine.state != InstanceState.RUNNING:
         raise JobRefused("machines", _("%(name)s does not run. Start it first.") % said)
-    if not machine.ssh:
+    if not machine.ssh and not machine.ssh_typed:
         raise JobRefused(
             "machines", _("Nobody knows how to reach %(name)s over SSH. Type its address on its page.") % said
         )

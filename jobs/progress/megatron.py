@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 
 from jobs.progress.numbers import NUMBER, number
 from jobs.progress.point import Point
@@ -34,5 +35,5 @@ def read_megatron(line: str) -> Point | None:
         elif name == _TFLOPS:
             values["tflops_per_gpu"] = value
         elif (key := _NAMES.get(name)) is not None:
-            values[key] = int(value) if key == "skipped_steps" else value
+            values[key] = round(value) if key == "skipped_steps" and isfinite(value) else value
     return Point(**values)  # type: ignore[arg-type]  # whole where the column is

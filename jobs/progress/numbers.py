@@ -30,4 +30,4 @@ def size_bytes(text: str) -> int | None:
     if found is None:
         return None
     value, unit = number(found[1]), _UNITS.get(found[2].lower())
-    return None if value is None or unit is None else round(value * unit)
+    return None if value is None or unit is None or not isfinite(value * unit) else round(value * unit)

@@ -107,7 +107,7 @@ def _literal(text: str) -> dict[Any, Any] | None:
         try:
             # nan and inf are names to Python's own reader.
             read = ast.literal_eval(re.sub(r"(?<=[\s:\[,])(-?)(nan|inf)\b", r"\1'\2'", text))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return None
     return read if isinstance(read, dict) else None
 

@@ -201,9 +201,9 @@ def secrets_of(attempt: Attempt) -> Mapping[str, str]:
 
 def _note_key(report: Report, nodes: Sequence[Node], now: datetime) -> None:
     """For a person to look at; it trusts nothing."""
-    if report.offered and report.address is not None:
+    if report.offered and report.offered_by is not None:
         node = next(node for node in nodes if node.pk == report.node)
-        note_offered_key(instance_id=node.instance_id, address=report.address, public_key=report.offered, now=now)
+        note_offered_key(instance_id=node.instance_id, address=report.offered_by, public_key=report.offered, now=now)
 
 
 def pause(attempt: Attempt) -> timedelta:

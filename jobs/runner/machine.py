@@ -41,7 +41,12 @@ class RunnerError(Exception):
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code)
-        self.code, self.detail = code, detail[:300]
+        self.code, self.detail = code, printable(detail[:300])
+
+
+def printable(text: str) -> str:
+    """What a machine said, without what a database or a terminal would take for something else."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +147,13 @@ class Machine:
 
     async def look(self) -> Seen:
         answer = await self._ask("look")
-        boot = answer.get("boot", "")
+        boot = printable(answer.get("boot", ""))[:64]
         return Seen(
             launched="launched" in answer,
             alive="alive" in answer,
-            exit_code=_whole(answer.get("exit")),
+            exit_code=_whole(answer.get("exit"), most=255),
             log_size=_whole(answer.get("size")) or 0,
-            pid=_whole(answer.get("pid")),
+            pid=_whole(answer.get("pid"), most=2**31 - 1),
             boot_id=boot,
             rebooted=bool(boot) and boot != _must(answer, "now_boot"),
             installing="installing" in answer,
@@ -245,5 +250,8 @@ def _must(answer: Mapping[str, str], name: str) -> str:
     return answer[name]
 
 
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text.strip()) else None
+def _whole(text: str | None, *, most: int = 10**15) -> int | None:
+    """Whatever is no such number was not said: a machine may say anything."""
+    if text is None or not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+        return None
+    return int(text) if int(text) <= most else None

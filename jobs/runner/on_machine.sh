@@ -3,7 +3,7 @@
 set -u
 umask 077
 act=$1 marker=$2
-case $marker in rr-job-*[!a-z0-9-]* | '') echo "error=marker"; exit 64 ;; rr-job-*) ;; *) echo "error=marker"; exit 64 ;; esac
+case $marker in rr-job-*[!a-z0-9-]* | '') echo "error=marker"; exit 64 ;; rr-job-????????*) ;; *) echo "error=marker"; exit 64 ;; esac
 base=${RACKRENT_BASE:-$HOME/.rackrent/jobs}
 dir=$base/$marker
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from jobs.book.events import note
 from jobs.book.models import Attempt, JobState, Node
-from jobs.logs.part import Part, masked, whole_lines
+from jobs.logs.part import Part, ready
 from jobs.logs.store import store_part
 from jobs.metrics.store import store_lines
 from jobs.runner.course import Act
@@ -37,8 +37,9 @@ def take_in(attempt: Attempt, node: Node, report: Report, *, secrets: Mapping[st
     if report.seen is not None:
         _seen(attempt, node, report.seen, at, is_read=has_read(node, report))
     node.save()
-    for part in report.parts:
-        _keep(attempt, node, part, secrets, at=at, is_last=is_silent(report.seen))
+    is_last = is_silent(report.seen) and has_read(node, report)
+    for part in ready(report.parts, secrets.values(), is_last=is_last):
+        _keep(attempt, node, part, at=at)
 
 
 def _failed(attempt: Attempt, node: Node, report: Report, at: datetime) -> None:
@@ -68,7 +69,7 @@ def is_silent(seen: Seen | None) -> bool:
 def has_read(node: Node, report: Report) -> bool:
     """Whether its log was read to where it stood: a run is not over while its last words are still on the machine."""
     end = report.parts[-1].offset + len(report.parts[-1].data) if report.parts else node.log_offset
-    return report.seen is None or end >= report.seen.log_size
+    return report.seen is None or report.ran_dry or end >= report.seen.log_size
 
 
 def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime, *, is_read: bool) -> None:
@@ -87,10 +88,9 @@ def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime, *, is_read: bo
         note(attempt.job, "lost_node", at=at, attempt=attempt, node=node, values={"why": node.error})
 
 
-def _keep(attempt: Attempt, node: Node, part: Part, secrets: Mapping[str, str], *, at: datetime, is_last: bool) -> None:
+def _keep(attempt: Attempt, node: Node, part: Part, *, at: datetime) -> None:
     """Progress is read from the first machine: the others print the same. What is installed says nothing of it."""
-    whole = masked(whole_lines(part, is_last=is_last), secrets.values())
-    first_line = store_part(node=node, part=whole, at=at)
+    first_line = store_part(node=node, part=part, at=at)
     if first_line and node.rank == 0 and node.launched_at is not None:
-        lines = whole.data.decode("utf-8", "replace").split("\n")
+        lines = part.data.decode("utf-8", "replace").split("\n")
         store_lines(attempt=attempt, lines=list(enumerate(lines, start=first_line)), at=at)

@@ -40,13 +40,16 @@ class Errand:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of it. `error` "" = it was reached, and did what it should. `offered`: a host key that nobody confirmed yet. `met`: what it said of the others; `facts`: of itself."""
+    """What came of it. `error` "" = it was reached, and did what it should. `offered`: a host key that nobody confirmed yet. `met`: what it said of the others;
+    `facts`: of itself. `ran_dry`: the machine gave less of the log than it says there is, so that nothing more is to come.
+    """
 
     node: int
     act: Act
     address: SshAddress | None = None
     seen: Seen | None = None
     parts: tuple[Part, ...] = ()
+    ran_dry: bool = False
     signalled: int = 0
     interfaces: tuple[str, ...] = ()
     met: Mapping[str, str] | None = None
@@ -54,6 +57,7 @@ class Report:
     error: str = ""
     detail: str = ""
     offered: str = ""
+    offered_by: SshAddress | None = None
 
 
 async def visit_all(errands: Iterable[Errand], *, guard: Guard) -> list[Report]:
@@ -84,7 +88,8 @@ async def _by(errand: Errand, address: SshAddress, pinned: str, guard: Guard) ->
     except RefusedAddressError:
         return replace(report, error="refused_address", detail=address.host)
     except RemoteError as error:
-        return replace(report, error=error.code, detail=error.detail, offered=error.offered)
+        by = error.at or address
+        return replace(report, error=error.code, detail=error.detail, offered=error.offered, offered_by=by)
     except RunnerError as error:
         return replace(report, error=error.code, detail=error.detail)
 
@@ -107,13 +112,13 @@ async def _do(errand: Errand, machine: Machine, report: Report) -> Report:
         case Act.TERM | Act.KILL:
             report = replace(report, signalled=await machine.signal("TERM" if errand.act is Act.TERM else "KILL"))
     seen = await machine.look()
-    parts = await _grown(machine, errand.log_offset, seen)
+    parts, ran_dry = await _grown(machine, errand.log_offset, seen)
     # Once more: with what was installed.
     facts = await machine.facts() if errand.act is Act.INSTALL and seen.install_code == 0 else None
-    return replace(report, seen=seen, parts=parts, facts=facts)
+    return replace(report, seen=seen, parts=parts, ran_dry=ran_dry, facts=facts)
 
 
-async def _grown(machine: Machine, offset: int, seen: Seen) -> tuple[Part, ...]:
+async def _grown(machine: Machine, offset: int, seen: Seen) -> tuple[tuple[Part, ...], bool]:
     """Up to where the log stood as it was looked at. Of a job that runs, a line that has no end yet waits for the next visit."""
     parts: list[Part] = []
     skipped = 0
@@ -124,7 +129,7 @@ async def _grown(machine: Machine, offset: int, seen: Seen) -> tuple[Part, ...]:
         begin = offset + skipped
         data = await machine.read_log(begin, min(READ_BYTES, seen.log_size - begin))
         if not data:
-            break
+            return tuple(parts), True
         parts.append(Part(begin, data, skipped))
         offset, skipped = begin + len(data), 0
-    return tuple(parts)
+    return tuple(parts), False

@@ -33,8 +33,8 @@ def machine_of(acme, make_instance, loopback, tmp_path: Path) -> Iterator[Callab
     key = set_ssh_key(actor=ACTOR, team=acme)
     with ExitStack() as stack:
 
-        def make(name: str = "train-01", *, pinned: bool = True) -> tuple[Instance, SshMachine]:
-            server = stack.enter_context(ssh_machine(tmp_path / name, welcome=key.public_key))
+        def make(name: str = "train-01", *, pinned: bool = True, more: str = "") -> tuple[Instance, SshMachine]:
+            server = stack.enter_context(ssh_machine(tmp_path / name, welcome=key.public_key, more=more))
             place = {"host": "127.0.0.1", "port": server.port, "user": user(), "kind": "direct"}
             instance = make_instance(name=name, ssh=[place], managed=True)
             if pinned:

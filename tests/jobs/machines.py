@@ -84,8 +84,8 @@ def children(pid: int) -> list[int]:
 
 
 @contextmanager
-def ssh_machine(folder: Path, *, welcome: str) -> Iterator[SshMachine]:
-    """`welcome`: the public key that may sign in."""
+def ssh_machine(folder: Path, *, welcome: str, more: str = "") -> Iterator[SshMachine]:
+    """`welcome`: the public key that may sign in. `more`: lines of its configuration."""
     sshd = needs("sshd")
     folder.mkdir(parents=True, exist_ok=True)
     if os.getuid() == 0:
@@ -97,9 +97,8 @@ def ssh_machine(folder: Path, *, welcome: str) -> Iterator[SshMachine]:
     (folder / "authorized_keys").write_text(welcome + "\n")
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    (folder / "config").write_text(
-        CONFIG.format(port=port, folder=folder, host_key=folder / "host_key", listen="127.0.0.1")
-    )
+    config = CONFIG.format(port=port, folder=folder, host_key=folder / "host_key", listen="127.0.0.1")
+    (folder / "config").write_text(config + more)
     process = subprocess.Popen([sshd, "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.PIPE)
     machine = SshMachine(folder, port, key.export_public_key().decode().strip(), process)
     try:

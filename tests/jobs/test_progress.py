@@ -86,3 +86,19 @@ def test_it_can_be_put_on_an_axis(name: str) -> None:
     point = read_line(LINES[name][0])
     assert point is not None
     assert point.is_progress
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step " + "9" * 40 + "/" + "9" * 4000 + " loss=2.5",
+        "loss=2.5 memory: infGiB",
+        "{'loss': 2.5, 'step': 1e400, 'memory': 1e300}",
+        "loss=2.5 step=-4",
+        "{[1]: 2} loss=2.5",
+    ],
+)
+def test_numbers_that_nobody_counted_to_are_left_out(line):
+    point = read_line(line)
+    assert point is not None
+    assert (point.loss, point.step, point.steps, point.memory_bytes) == (2.5, None, None, None)

@@ -58,7 +58,7 @@ def particulars(form: TypedMachineForm | ListedMachineForm) -> dict[str, Any]:
     """What the two kinds of machines differ in, for update_machine. A typed machine is always registered."""
     if isinstance(form, TypedMachineForm):
         return {"managed": True, "typed": form.typed(), "expires_at": form.cleaned_data["expires_at"]}
-    return {"managed": form.cleaned_data["managed"]}
+    return {"managed": form.cleaned_data["managed"], "ssh_typed": form.cleaned_data["ssh_typed"]}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

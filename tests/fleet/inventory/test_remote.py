@@ -184,3 +184,85 @@ def test_addresses(text, said):
 def test_what_is_no_address(text):
     with pytest.raises(ValueError, match="user@host"):
         SshAddress.parse(text)
+
+
+def through(server: FakeSshServer, jump: FakeSshServer, *, pinned: str | None = None) -> SshAddress:
+    hop = SshAddress("jumper", "127.0.0.1", jump.port, pinned=public(jump) if pinned is None else pinned)
+    return SshAddress("worker", "127.0.0.1", server.port, (hop,))
+
+
+async def test_a_jump_host_passes_it_on(server, exporter):
+    with running(FakeSshServer(welcome=[PUBLIC])) as jump:
+        async with (
+            asyncio.timeout(20),
+            open_ssh(through(server, jump), guard=LOOPBACK, private_key=OURS, pinned=public(server)) as connection,
+            httpx.AsyncClient(transport=ThroughSsh(connection)) as client,
+        ):
+            assert (await client.get(exporter.url("/metrics"))).text == PAGE
+        assert (jump.users, server.users) == (["jumper"], ["worker"])
+        assert jump.forwarded == [("127.0.0.1", server.port)]
+
+
+async def test_a_jump_host_that_nobody_confirmed_hears_of_nothing(server):
+    with running(FakeSshServer(welcome=[PUBLIC])) as jump:
+        address = through(server, jump, pinned="")
+        with pytest.raises(RemoteError) as refused:
+            async with open_ssh(address, guard=LOOPBACK, private_key=OURS, pinned=public(server)):
+                pass
+    assert (refused.value.code, refused.value.offered, refused.value.at) == (
+        "host_key_new",
+        public(jump),
+        address.via[0],
+    )
+    assert (jump.users, server.users) == ([], [])
+
+
+async def test_a_jump_host_that_does_not_get_there(server):
+    with running(FakeSshServer(welcome=[PUBLIC], forwards=False)) as jump, pytest.raises(RemoteError) as refused:
+        async with open_ssh(through(server, jump), guard=LOOPBACK, private_key=OURS, pinned=public(server)):
+            pass
+    assert (refused.value.code, refused.value.at) == ("unreachable", None)
+
+
+async def test_the_guard_looks_at_the_first_hop_and_metadata_is_never_asked(server):
+    with running(FakeSshServer(welcome=[PUBLIC])) as jump:
+        with pytest.raises(RefusedAddressError):
+            async with open_ssh(through(server, jump), guard=Guard(), private_key=OURS, pinned=public(server)):
+                pass
+        assert jump.users == []
+        address = SshAddress("root", "169.254.169.254", 22, through(server, jump).via)
+        with pytest.raises(RefusedAddressError):
+            async with open_ssh(address, guard=LOOPBACK, private_key=OURS, pinned=public(server)):
+                pass
+        assert jump.forwarded == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("root@10.0.0.4 via me@jump.example", "root@10.0.0.4:22 via me@jump.example:22"),
+        ("root@[fd00::4]:2200 via a@b:1,c@[2001:db8::1]", "root@[fd00::4]:2200 via a@b:1, c@[2001:db8::1]:22"),
+        ("root@10.0.0.4", "root@10.0.0.4:22"),
+    ],
+)
+def test_ways(text, said):
+    assert str(SshAddress.parse_way(text)) == said
+    assert SshAddress.parse_way(said) == SshAddress.parse_way(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root@10.0.0.4 via ",
+        "root@10.0.0.4 via jump",
+        "root@10.0.0.4 via a@b via c@d",
+        "root@a via -x@b",
+        "root@a via a@b,",
+        "root@a via a@b,a@c,a@d,a@e",
+    ],
+)
+def test_what_is_no_way(text):
+    with pytest.raises(ValueError, match=r"user@host|jump hosts"):
+        SshAddress.parse_way(text)
+    with pytest.raises(ValueError, match="user@host"):
+        SshAddress.parse(text)
