@@ -35,4 +35,4 @@ def _fitting(point: Point | None) -> Point | None:
     if point is None:
         return None
     unfit = {name: None for name in _COUNTS if not 0 <= (getattr(point, name) or 0) < MOST}
-    return replace(point, **unfit) if unfit else point  # type: ignore[arg-type]  # each of them may be None
+    return replace(point, **unfit) if unfit else point

@@ -69,7 +69,7 @@ async def visit(errand: Errand, *, guard: Guard) -> Report:
     report = Report(errand.node, errand.act, error="no_address")
     for address, pinned in errand.addresses:
         report = await _by(errand, address, pinned, guard)
-        if report.error not in {"unreachable", "timeout", "broken", "refused_address"}:
+        if report.error not in {"unreachable", "timeout", "broken", "refused_address", "no_shell"}:
             break
     return report
 

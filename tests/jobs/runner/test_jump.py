@@ -32,7 +32,7 @@ def error_of(job) -> str:
 
 
 def confirm(machine, shown: str) -> SshHost:
-    host = machine.ssh_hosts.exclude(offered="").get()
+    host: SshHost = machine.ssh_hosts.exclude(offered="").get()
     assert confirm_host_key(actor=ACTOR, host=host, shown=shown)
     return host
 

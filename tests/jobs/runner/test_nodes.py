@@ -39,6 +39,20 @@ def test_they_meet_in_their_private_network_and_fail_together(cluster, begin, mo
         assert found["gbit_per_second"] > 0
 
 
+def test_the_page_shows_the_way_between_them(begin, make_instance, as_user, alice):
+    place = [{"host": "198.51.100.7", "port": 22, "user": "root"}]
+    job = begin("true", *(make_instance(name=name, managed=True, ssh=place) for name in ("node-a", "node-b")))
+    page = f"/t/acme/jobs/{job.pk}/"
+    assert b"Network between machines" not in as_user(alice).get(page).content
+    for node in newest(job).nodes.all():
+        way = {"address": f"10.0.0.{node.rank}", "interface": "<b>", "gbit_per_second": 3.5 + node.rank * 90}
+        node.facts = {"network": way | {"to": 1 - node.rank, "is_slow": node.rank == 0}}
+        node.save()
+    text = as_user(alice).get(page).content.decode()
+    assert "Network between machines" in text
+    assert [part in text for part in ("10.0.0.1", "&lt;b&gt;", "3.50", "93.50", "Below 10 Gbit/s")] == [True] * 5
+
+
 def test_without_a_private_network_they_meet_where_we_reach_them(cluster, begin):
     (a, first), (b, _second) = cluster("a", private=False), cluster("b", private=False)
     job = go_on(begin(SAY, a, b))
