@@ -19,6 +19,7 @@ from fleet.inventory.environments.models import Environment
 from fleet.inventory.models import GPU, EnvironmentReport, Image, ProviderAccount
 from fleet.teams.models import Scope
 from fleet.telemetry.models import Agent, HostLatest, ScrapeTarget
+from jobs.book.models import Attempt
 from tests.api.conftest import NOW
 from tests.api.resources import LISTS
 
@@ -40,6 +41,7 @@ def numbers_that_the_guide_does_not_use(db):
             "fleet_alert",
             "fleet_channel",
             "fleet_route",
+            "jobs_job",
         ):
             cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), 1000)", [table])
 
@@ -49,7 +51,7 @@ def seventeen(acme, account, make_instance, fleet, counted):
     """The guide's machine: number 17, with GPU 41."""
     old = fleet.instance
     known = {"tenancy": old.tenancy, "started_at": old.started_at, "price_per_hour": "40", "external_id": "seventeen"}
-    machine = make_instance(id=17, name="train-01", **known)
+    machine = make_instance(id=17, name="train-01", ssh=old.ssh, **known)
     machine.gpu_count = 2
     machine.save()
     GPU.objects.create(id=41, instance=machine, uuid="GPU-41")
@@ -76,6 +78,10 @@ def seventeen(acme, account, make_instance, fleet, counted):
     Environment.objects.create(
         id=6, team=acme, image=image, name="train", typed={"python": "3.12", "frameworks": {"torch": "2.8.0+cu128"}}
     )
+    job = fleet.job
+    attempts, job.pk = [attempt.pk for attempt in job.attempts.all()], 8
+    job.save(force_insert=True)
+    Attempt.objects.filter(pk__in=attempts).update(job=job)
     Route.objects.create(id=7, channel=Channel.objects.create(id=3, team=acme, kind="webhook", name="three"))
     return machine
 
