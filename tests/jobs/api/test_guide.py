@@ -32,7 +32,8 @@ for step in range(1, 4):
 
 
 def program(kind: str) -> str:
-    return re.findall(rf"```{kind}\n(.+?)```", SECTION, re.DOTALL)[0]
+    found: list[str] = re.findall(rf"```{kind}\n(.+?)```", SECTION, re.DOTALL)
+    return found[0]
 
 
 @pytest.fixture
