@@ -75,6 +75,17 @@ WHOLE_JOB_EXAMPLE: dict[str, Any] = {
     "starts_anyway": False,
     "budget_amount": "400.00",
     "budget_currency": "USD",
+    "cost": {
+        "amount": "28.7040",
+        "currency": "USD",
+        "per_hour": "23.9200",
+        "heads_for": "95.6800",
+        "others": {},
+        "is_floor": False,
+    },
+    "measured": [
+        {"measure": "seconds_per_step", "planned": "1.1", "measured": "1.32", "ratio": "1.2000", "missing": ""},
+    ],
     "attempts": [ATTEMPT_EXAMPLE],
 }
 NEW_JOB_EXAMPLE: dict[str, Any] = {

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from fleet.inventory.models import SshHost
 from fleet.inventory.remote import fingerprint
 from jobs.api.job_examples import JOB_EXAMPLE, WHOLE_JOB_EXAMPLE
+from jobs.api.job_money import ComparedSerializer, JobCostSerializer, compared_said, cost_said
 from jobs.book.models import Attempt, Job, Node
 from jobs.book.words import error_text, why_text
 
@@ -116,6 +117,14 @@ class WholeJobSerializer(JobSerializer):
     environment = serializers.DictField(child=serializers.CharField(), help_text="Open values.")
     secret_names = serializers.ListField(child=serializers.CharField(), help_text="Values are never answered.")
     serving = serializers.DictField(help_text="How it serves; empty where it serves nothing.")
+    budget_amount = serializers.DecimalField(
+        max_digits=12,
+        decimal_places=2,
+        allow_null=True,
+        help_text="What it may cost, all attempts together; null: any.",
+    )
+    cost = serializers.SerializerMethodField()
+    measured = serializers.SerializerMethodField(help_text="Of its newest attempt beside its plan.")
     attempts = AttemptSerializer(many=True, help_text="The first first.")
 
     class Meta(JobSerializer.Meta):
@@ -124,3 +133,11 @@ class WholeJobSerializer(JobSerializer):
     @extend_schema_field({"type": "array", "items": {"type": "string"}})
     def get_files(self, job: Job) -> list[Any]:
         return [file.get("path", "") for file in job.files]
+
+    @extend_schema_field(JobCostSerializer)
+    def get_cost(self, job: Job) -> dict[str, Any]:
+        return cost_said(job)
+
+    @extend_schema_field(ComparedSerializer(many=True))
+    def get_measured(self, job: Job) -> list[dict[str, Any]]:
+        return compared_said(job)
