@@ -44,6 +44,10 @@ DEADMAN_URL = env_secret("DEADMAN_URL")
 METRICS_TOKEN = env_secret("METRICS_TOKEN")
 # Of the first start only, which makes the first admin.
 RACKRENT_ADMIN_PASSWORD = env_secret("RACKRENT_ADMIN_PASSWORD")
+# Where callers reach the gateways before jobs that serve; 0 = there are none. GATEWAY_URL: how they name it, where a proxy stands before it.
+GATEWAY_HOST = env_str("GATEWAY_HOST", "127.0.0.1")
+GATEWAY_PORT = env_int("GATEWAY_PORT", 0, low=0, high=65535)
+GATEWAY_URL = env_str("GATEWAY_URL", own_url(bind_host=GATEWAY_HOST, port=GATEWAY_PORT)).rstrip("/")
 WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, low=1, high=64)
 OUTSIDE_CONCURRENCY = env_int("OUTSIDE_CONCURRENCY", 6, low=5, high=64)
 # Pages and calls of the API that one web process works on; each holds a database connection. Others wait.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.book.models import *  # noqa: F403
 from jobs.findings.models import *  # noqa: F403
+from jobs.gateway.models import *  # noqa: F403
 from jobs.learning.models import *  # noqa: F403
 from jobs.loadtest.models import *  # noqa: F403
 from jobs.logs.models import *  # noqa: F403

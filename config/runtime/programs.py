@@ -20,6 +20,8 @@ _ALONE = ("--without-gossip", "--without-mingle")
 WORKER_STOP_SECONDS = 20.0
 # Too short for a task that takes minutes in any case: what it had not committed is done again.
 LONG_STOP_SECONDS = 5.0
+# nginx is given 10 of them.
+GATEWAY_STOP_SECONDS = 15.0
 
 
 def web(listening: socket.socket) -> Program:
@@ -75,6 +77,13 @@ def agent() -> Program | None:
     if not settings.LOCAL_AGENT:
         return None
     return Program("agent", [PYTHON, "manage.py", "local_agent"], settings.BASE_DIR)
+
+
+def gateway() -> Program | None:
+    """Nginx before jobs that serve, where the operator gave it a port."""
+    if not settings.GATEWAY_PORT:
+        return None
+    return Program("gateway", [PYTHON, "manage.py", "gateway"], settings.BASE_DIR, stop_seconds=GATEWAY_STOP_SECONDS)
 
 
 def sandbox() -> Program | None:

@@ -83,7 +83,7 @@ class Up:
     def _programs(self, listening: socket.socket) -> Iterator[Program]:
         yield programs.web(listening)
         # Before the worker, so that they end after it: it may be asking the sandbox something.
-        yield from filter(None, (programs.agent(), programs.sandbox()))
+        yield from filter(None, (programs.agent(), programs.sandbox(), programs.gateway()))
         yield programs.long_worker()
         yield programs.outside_worker()
         yield programs.worker()

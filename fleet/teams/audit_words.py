@@ -84,6 +84,8 @@ ACTIONS: Words = {
     "exchange_rate.import": _("Exchange rates imported"),
     "exchange_rate.remove": _("Exchange rate removed"),
     "exchange_rate.set": _("Exchange rate set"),
+    "gateway.set": _("Gateway set"),
+    "gateway.token": _("Gateway’s token made"),
     "hold.place": _("Machine held"),
     "job.create": _("Job begun"),
     "job.spend": _("Job's budget spent"),

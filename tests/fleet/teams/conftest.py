@@ -33,6 +33,7 @@ from fleet.teams.tokens import create_token
 from fleet.telemetry.models import Agent, EnrolmentToken, ScrapeTarget
 from fleet.telemetry.sources.models import PrometheusSource, SourceMachine
 from jobs.book.models import Attempt, Job, Node
+from jobs.serving.models import Server
 from tests.fleet.teams.routes import WORDS, Route
 
 
@@ -120,7 +121,7 @@ def things(acme, alice, bob, project, account, make_instance, by):
     attempt = Attempt.objects.create(
         job=job, number=1, marker="rr-job-12345678", directory=".rackrent/jobs/rr-job-12345678"
     )
-    Node.objects.create(attempt=attempt, instance=instance, rank=0)
+    Server.objects.create(node=Node.objects.create(attempt=attempt, instance=instance, rank=0))
     return {
         "costs/bills": month.pk,
         "costs/bills/ask": account.pk,
@@ -157,6 +158,10 @@ def things(acme, alice, bob, project, account, make_instance, by):
         "exporters": exporter.pk,
         "holds": Hold.objects.create(instance=instance, kind=HoldKind.PERSON, owner=bob).pk,
         "instances": instance.pk,
+        "api/v1/jobs": job.pk,
+        "gateway/v1": "abcdefgh2345",
+        "gateway/v1/<str:name>/later": "0e6a9f64-3f0c-4bd5-9f6c-6a4f3c1f2f11",
+        "gateway/v1/<str:name>/later/v1": "chat/completions",
         "jobs": job.pk,
         "jobs/<int:pk>/log": 0,
         "jobs/<int:pk>/trust": 0,

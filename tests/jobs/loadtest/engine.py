@@ -32,7 +32,8 @@ class WatchedHandler(Handler):
 
     def do_GET(self) -> None:
         self.watched.paths.append(self.path)
-        if self._may_ask():
+        # As with vLLM, health is open to everybody.
+        if self.path == "/health" or self._may_ask():
             super().do_GET()
 
     def do_POST(self) -> None:
