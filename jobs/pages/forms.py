@@ -162,6 +162,7 @@ class JobForm(ServingFields, forms.Form):
         if (draft := self.start.draft) is not None:
             self.initial["machines"] = chosen_of(fits, draft.machines)
             asked = ngettext_lazy("The plan takes %(n)d machine.", "The plan takes %(n)d machines.", "n")
+            self.fields["command"].widget.attrs["rows"] = 18
             machines.help_text = format_lazy("{} {}", asked % {"n": draft.machines}, machines.help_text)
 
     def order(self) -> Order:

@@ -24,8 +24,8 @@ class MachinesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  
     def label_from_instance(self, obj: Instance) -> str:
         fit = self.fits.get(obj.pk)
         gpus = f"{obj.gpu_count} × {obj.gpu_model}" if obj.gpu_count and obj.gpu_model else obj.gpu_model
-        said = [(gpus, "dim-2")] if gpus else []
-        said += [(str(text), "sev-warning") for text in fit.problems] if fit else []
-        said += [(str(text), "dim-2") for text in fit.remarks] if fit else []
-        small = format_html_join("", ' <small class="{}">{}</small>', ((kind, text) for text, kind in said))
-        return format_html("<span>{}{}</span>", obj.name, small)
+        small = [gpus] if gpus else []
+        small += [str(text) for text in fit.remarks] if fit else []
+        mark = ' <i class="sev" data-v="warning"></i> <small>{}</small>'
+        problems = format_html_join("", mark, ([str(text)] for text in fit.problems) if fit else ())
+        return format_html('<span>{} <small class="dim-2">{}</small>{}</span>', obj.name, " · ".join(small), problems)

@@ -14,7 +14,7 @@ from jobs.book.models import JobKind
 from jobs.plans.commands import DATA, INSTALL, LEFT_OUT, OUTPUT, PORT, Asked, asked_for, command_of, files_of, hosts_for
 from jobs.plans.predicted import host_of, predicted_of
 from planner.catalogue.gpus import Gpu
-from planner.launchers.base import Order, TrainingOrder
+from planner.launchers.base import Artefact, Order, TrainingOrder
 from planner.launchers.environment import stack_for
 from planner.launchers.registry import LAUNCHERS, make_artefact
 from planner.reasons import Reason
@@ -82,11 +82,9 @@ def draft_of(*, plan: str, launcher: str) -> Draft:
     """`plan`: query of the planner's address. Sentences in the language of the thread. Raises PlanRefused."""
     chosen = LAUNCHERS.get(launcher)
     if chosen is None:
-        raise PlanRefused(_("There is no launcher of this name. Choose one on the planner's page."), "launcher")
-    asked = PlanInput(data=data_of(QueryDict(plan)))
-    if not asked.is_valid():
-        raise PlanRefused(_("This plan cannot be read: %(fields)s.") % {"fields": ", ".join(sorted(asked.errors))})
-    given = asked.validated_data
+        text = _("There is no launcher of this name. Choose one on the planner's page.")
+        raise PlanRefused(text, "launcher")
+    given = read_plan(plan)
     made = make_plan(given)
     if made.best is None:
         raise PlanRefused(_("Nothing fits this plan: there is nothing to start."))
@@ -94,22 +92,34 @@ def draft_of(*, plan: str, launcher: str) -> Draft:
     artefact = make_artefact(chosen, order)
     if isinstance(artefact, Reason):
         raise PlanRefused(sentence(artefact), "launcher")
+    each, solution = order.place.gpus_per_node, stack_for(chosen, order)
+    predicted = predicted_of(made.best, launcher=chosen, gpus_per_machine=each, solution=solution)
+    return _draft(query_of(given), order, artefact, predicted | {"host": host_of(made.host)})
+
+
+def read_plan(plan: str) -> dict[str, Any]:
+    """The plan that the planner's page would show at this address. Raises PlanRefused."""
+    asked = PlanInput(data=data_of(QueryDict(plan)))
+    if not asked.is_valid():
+        raise PlanRefused(_("This plan cannot be read: %(fields)s.") % {"fields": ", ".join(sorted(asked.errors))})
+    given: dict[str, Any] = asked.validated_data
+    return given
+
+
+def _draft(plan: str, order: Order, artefact: Artefact, predicted: Mapping[str, Any]) -> Draft:
     command, files = command_of(artefact, sentence), files_of(artefact)
-    predicted = predicted_of(
-        made.best, launcher=chosen, gpus_per_machine=order.place.gpus_per_node, solution=stack_for(chosen, order)
-    )
     return Draft(
-        plan=query_of(given),
-        launcher=launcher,
-        kind=KINDS.get(launcher, JobKind.COMMAND),
-        name=f"{made.best.run.shape.name} {predicted['method']}"[:120],
+        plan=plan,
+        launcher=artefact.launcher,
+        kind=KINDS.get(artefact.launcher, JobKind.COMMAND),
+        name=f"{order.run.shape.name} {predicted['method']}"[:120],
         command=command,
         files=files,
         asked=asked_for(command, files, installs=True),
-        gpu=made.best.gpu,
+        gpu=order.place.gpu,
         gpus_per_machine=order.place.gpus_per_node,
         machines=len(order.place.hosts),
-        predicted=predicted | {"host": host_of(made.host)},
+        predicted=predicted,
         notes=[sentence(note) for note in artefact.notes if note.key not in LEFT_OUT],
     )
 

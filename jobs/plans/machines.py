@@ -57,7 +57,7 @@ def drivers_of(machines: Sequence[Instance]) -> dict[int, str]:
 def problems_of(machine: Instance, driver: str, predicted: Mapping[str, Any]) -> Iterator[str | Promise]:
     wanted, count = int(predicted.get("gpus_per_machine") or 1), machine.gpu_count
     if count is not None and count < wanted:
-        yield _("it has %(found)d GPUs, the plan takes %(wanted)d") % {"found": count, "wanted": wanted}
+        yield _("too few GPUs: %(found)d, the plan takes %(wanted)d") % {"found": count, "wanted": wanted}
     gpu, needed = gpu_named(machine.gpu_model), predicted.get("memory_bytes")
     memory = machine.gpu_memory_mib * MIB if machine.gpu_memory_mib else gpu.memory_bytes if gpu else None
     if needed and memory is not None and memory < needed:

@@ -14,7 +14,7 @@ from planner.web.words import sentence
 
 REMARKS: Mapping[str, str | Promise] = {
     "no_gpu": _("No NVIDIA driver answers on it; the plan is for %(gpu)s."),
-    "fewer_gpus": _("It has %(found)s GPUs; the plan takes %(wanted)s."),
+    "fewer_gpus": _("Too few GPUs: %(found)s; the plan takes %(wanted)s."),
     "other_gpu": _("It has %(found)s; the plan was made for %(gpu)s, and its figures are of that."),
     "gpu_memory": _("GPU %(index)s has %(bytes)s; the plan needs %(needed)s."),
     "gpu_in_use": _("%(bytes)s of GPU %(index)s are in use already; %(free)s are free."),

@@ -71,7 +71,7 @@ def test_machines_say_what_speaks_against_them(browser, make_machine):
     answer = browser.get(new_job())
     page = unescape(answer.content.decode())
     for said in (
-        "it has 1 GPUs, the plan takes 2",
+        "too few GPUs: 1, the plan takes 2",
         "its driver 470.57.02 is older than",
         "planned for",
         "held already",
