@@ -19,6 +19,8 @@ CONNECT_SECONDS = 20.0
 READ_SECONDS = 8.0
 # Further behind than that, the middle of a log is passed over: nobody reads it, and a chatty job must not hold up the others.
 BEHIND_BYTES = 32 * 1024 * 1024
+# What is read of its end then.
+END_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +123,14 @@ async def _do(errand: Errand, machine: Machine, report: Report) -> Report:
 async def _grown(machine: Machine, offset: int, seen: Seen) -> tuple[tuple[Part, ...], bool]:
     """Up to where the log stood as it was looked at. Of a job that runs, a line that has no end yet waits for the next visit."""
     parts: list[Part] = []
-    skipped = 0
-    if seen.log_size - offset > BEHIND_BYTES:
-        skipped = seen.log_size - offset - READ_BYTES
     until = time.monotonic() + READ_SECONDS
-    while offset + skipped < seen.log_size and time.monotonic() < until:
+    while offset < seen.log_size and time.monotonic() < until:
+        # How a run began is read in any case.
+        skipped = seen.log_size - offset - END_BYTES if offset and seen.log_size - offset > BEHIND_BYTES else 0
         begin = offset + skipped
         data = await machine.read_log(begin, min(READ_BYTES, seen.log_size - begin))
         if not data:
             return tuple(parts), True
         parts.append(Part(begin, data, skipped))
-        offset, skipped = begin + len(data), 0
+        offset = begin + len(data)
     return tuple(parts), False

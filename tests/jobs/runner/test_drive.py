@@ -200,6 +200,21 @@ def test_a_chatty_job_is_followed_to_its_end_and_keeps_head_and_tail(machine_of,
     assert "bytes left out" in kept
 
 
+def test_of_a_log_that_was_written_too_fast_head_and_end_are_kept(machine_of, begin, monkeypatch):
+    monkeypatch.setattr("jobs.runner.visit.READ_BYTES", 1_000)
+    monkeypatch.setattr("jobs.runner.visit.BEHIND_BYTES", 20_000)
+    monkeypatch.setattr("jobs.runner.visit.END_BYTES", 5_000)
+    monkeypatch.setattr("jobs.runner.visit.READ_SECONDS", 60.0)
+    job = go_on(begin("seq -f 'line %g' 10000", machine_of()[0]))
+    kept = log_of(job).splitlines()
+    assert job.state == JobState.SUCCEEDED
+    assert kept[0] == "line 1"
+    assert kept[-1] == "line 10000"
+    assert any("bytes left out" in line for line in kept)
+    assert len([line for line in kept if line.startswith("line ")]) < 1_000
+    assert node_of(job).log_offset == node_of(job).log_size
+
+
 def test_it_is_not_over_while_its_last_words_are_still_on_the_machine(machine_of, begin, monkeypatch):
     monkeypatch.setattr("jobs.runner.visit.READ_BYTES", 1000)
     monkeypatch.setattr("jobs.runner.visit.READ_SECONDS", 0.0001)
