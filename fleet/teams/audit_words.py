@@ -265,6 +265,7 @@ FIELDS: Words = {
     "slug": _("address"),
     "split": _("how it is split"),
     "ssh": _("SSH address"),
+    "ssh_typed": _("way over SSH, as typed"),
     "state": _("state"),
     "stops": _("plans stops"),
     "storage_price_per_hour": _("disks per hour"),

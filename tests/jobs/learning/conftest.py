@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from fleet.inventory.models import GPU, Instance
 from fleet.telemetry.models import GpuSample
+from fleet.telemetry.partitions import ensure_partitions
 from jobs.book.models import Attempt, JobState
 from jobs.metrics.models import JobPoint
 from tests.jobs.spending.conftest import priced
@@ -36,6 +37,12 @@ PREDICTED: dict[str, Any] = {
     "currency": "USD",
     "settings": {"global_batch": 4, "sequence_length": 4096},
 }
+
+
+@pytest.fixture(autouse=True)
+def yesterday(db) -> None:
+    """Shortly after midnight these runs began the day before."""
+    ensure_partitions(now=NOW, since=BEGAN)
 
 
 @pytest.fixture
