@@ -112,7 +112,7 @@ def test_what_waits_holds_no_thread_no_connection_and_nobodys_place(reader, job,
     monkeypatch.setattr(handover, "MOST_EACH", 100)
     monkeypatch.setattr(watch, "LOOK_SECONDS", 2.0)
     write(job, "one\n")
-    before = threading.active_count()
+    before, connected = threading.active_count(), connections_besides()
     answers = [followed(reader, job) for _ in range(30)]
     opened = [answer.__enter__() for answer in answers]
     try:
@@ -122,7 +122,7 @@ def test_what_waits_holds_no_thread_no_connection_and_nobodys_place(reader, job,
         assert served.application.places.taken == 30
         # The loop's own threads, and that of a request that is being answered.
         wait_until(lambda: threading.active_count() - before < 15)
-        wait_until(lambda: connections_of_the_server() <= 1)
+        wait_until(lambda: connections_besides() <= connected + 1)
         assert reader.get(f"{JOBS}{job.pk}/").status_code == 200
         write(job, "two\n")
         assert [next(one) for one in lines] == ["two"] * 30
@@ -132,8 +132,8 @@ def test_what_waits_holds_no_thread_no_connection_and_nobodys_place(reader, job,
     wait_until(lambda: served.application.places.taken == 0)
 
 
-def connections_of_the_server() -> int:
-    """But for the one that asks."""
+def connections_besides() -> int:
+    """Of the server, and of whatever else another test left running; not the one that asks."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
