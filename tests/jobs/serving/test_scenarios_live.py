@@ -108,13 +108,13 @@ def test_a_load_for_each_request(serve):
 
 def test_a_leak(serve):
     served = serve("--leak-bytes", str(8 * MIB))
-    assert watch(served, 16, every=timedelta(minutes=6), between=lambda _number: served.ask()) == {"memory_leak"}
-    assert grown(served) > 15 * 8 * MIB
+    assert watch(served, 32, every=timedelta(minutes=3), between=lambda _number: served.ask()) == {"memory_leak"}
+    assert grown(served) > 31 * 8 * MIB
 
 
 def test_a_cache_that_fills_up_and_stays(serve):
     served = serve("--cache-bytes", str(16 * MIB), "--cache-most-bytes", str(96 * MIB))
-    assert watch(served, 16, every=timedelta(minutes=6), between=lambda _number: served.ask()) == set()
+    assert watch(served, 32, every=timedelta(minutes=3), between=lambda _number: served.ask()) == set()
     assert grown(served) > 60 * MIB
 
 
