@@ -14,7 +14,7 @@ from fleet.providers.base import Billing, CreateSpec, InstanceState, Money, Ref
 from fleet.sandbox.cast import IMAGES
 from fleet.sandbox.desk import Desk, SavedImage
 from fleet.sandbox.http_api import SandboxAPI
-from fleet.sandbox.rentals import Rental
+from fleet.sandbox.rentals import CHARGED_FOR, Rental
 from tests.fleet.providers.fakes.base import Fake, KnownOffer, Means, Row
 from tests.fleet.providers.fakes.routes import route
 from tests.fleet.providers.fakes.server import Answer, Request, told
@@ -99,7 +99,7 @@ class SandboxFake(Fake):
         self.redrawn[ref.external_id] = (raw_state, set(without))
 
     def put_state(self, row: Row, raw_state: str) -> None:
-        row["status"] = raw_state
+        row |= {"status": raw_state, "charged": CHARGED_FOR.get(raw_state, "nobody knows")}
 
     def leave_out(self, row: Row, what: str) -> None:
         changed: dict[str, Row] = {
