@@ -215,7 +215,9 @@ async def _exchange(process: asyncssh.SSHClientProcess[bytes], given: bytes, mos
     """Writes and reads side by side, so that neither waits for the other; what is beyond `most` ends it."""
     try:
         _written, said, complaints = await asyncio.gather(
-            _give(process, given), _take(process.stdout, most), _take(process.stderr, ANSWER_BYTES)
+            _give(process, given),
+            _take(process, process.stdout, most),
+            _take(process, process.stderr, ANSWER_BYTES),
         )
         done = await process.wait(check=False)
     finally:
@@ -237,10 +239,13 @@ async def _give(process: asyncssh.SSHClientProcess[bytes], given: bytes) -> None
     process.stdin.write_eof()
 
 
-async def _take(stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
+async def _take(process: asyncssh.SSHClientProcess[bytes], stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
     taken = bytearray()
     while len(taken) < most and (part := await stream.read(min(65_536, most - len(taken)))):
         taken += part
+    if len(taken) >= most:
+        # Whoever says more is not listened to, and must not be waited for.
+        process.close()
     return bytes(taken)
 
 
