@@ -48,6 +48,8 @@ def job_tell(request: HttpRequest) -> JsonResponse:
         return answer
     try:
         point, others = read_call(request.body)
+    except OverflowError:
+        return _refused(422, "invalid", "A number is too large.", "body")
     except ValueError as error:
         field, _, text = str(error).partition(": ")
         return _refused(422, "invalid", text, field)

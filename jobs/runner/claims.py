@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import Event, Thread
 
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from jobs.book.models import OPEN_STATES, Attempt
+
+logger = logging.getLogger(__name__)
 
 # So long a job is not looked at after its worker was killed.
 LEASE = timedelta(seconds=45)
@@ -49,6 +52,8 @@ def _renew(attempt: Attempt, done: Event) -> None:
         try:
             mine = Attempt.objects.filter(pk=attempt.pk, claim=attempt.claim)
             mine.update(claimed_until=timezone.now() + LEASE)
+        except DatabaseError:
+            logger.warning("The claim of attempt %d was not renewed this time", attempt.pk)
         finally:
             # This thread's own.
             connection.close()
@@ -60,6 +65,6 @@ def still_mine(attempt: Attempt) -> bool:
 
 
 def release(attempt: Attempt, *, next_at: datetime) -> None:
-    """Unless somebody asked for it to be looked at sooner."""
-    Attempt.objects.filter(pk=attempt.pk, claim=attempt.claim, next_at__lte=next_at).update(next_at=next_at)
+    """Unless somebody asked meanwhile for it to be looked at sooner."""
+    Attempt.objects.filter(pk=attempt.pk, claim=attempt.claim, next_at=attempt.next_at).update(next_at=next_at)
     Attempt.objects.filter(pk=attempt.pk, claim=attempt.claim).update(claim=None, claimed_until=None)

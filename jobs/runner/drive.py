@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -62,11 +63,14 @@ def drive(*, attempt_id: int, now: datetime | None = None) -> bool:
 
 
 def go_round(attempt: Attempt, nodes: Sequence[Node], step: Step, now: datetime) -> None:
+    secrets = secrets_of(attempt)
+    if secrets is None and attempt.state == JobState.PREPARING:
+        # Nothing is begun without them.
+        return
     errands = errands_of(attempt, nodes, step)
     if not errands:
         return
     reports = asyncio.run(visit_all(errands, guard=Guard.of(settings.ALLOWED_NETWORKS)))
-    secrets = secrets_of(attempt)
     for report in reports:
         with transaction.atomic():
             if not still_mine(attempt):
@@ -74,8 +78,8 @@ def go_round(attempt: Attempt, nodes: Sequence[Node], step: Step, now: datetime)
             take_in(
                 attempt,
                 Node.objects.select_for_update().get(pk=report.node),
-                report,
-                secrets=secrets,
+                report if secrets is not None else replace(report, parts=(), ran_dry=True),
+                secrets=secrets or {},
                 at=timezone.now(),
             )
         _note_key(report, nodes, now)
@@ -186,17 +190,18 @@ def _files(attempt: Attempt, node: Node, nodes: Sequence[Node]) -> list[SentFile
         nodes=nodes,
         hosts=hosts_of(nodes),
         interface=interface_of(node),
-        secrets=secrets_of(attempt),
+        secrets=secrets_of(attempt) or {},
         tells=tells_of(attempt),
     )
 
 
-def secrets_of(attempt: Attempt) -> Mapping[str, str]:
+def secrets_of(attempt: Attempt) -> Mapping[str, str] | None:
+    """None: they cannot be opened with the keys of this installation, so that no log can be kept that may show them."""
     try:
         return open_sealed(attempt.job.secrets)
     except CredentialError:
         logger.warning("The secrets of job %d cannot be opened", attempt.job_id)
-        return {}
+        return None
 
 
 def _note_key(report: Report, nodes: Sequence[Node], now: datetime) -> None:

@@ -69,6 +69,11 @@ class Seen:
         """It was launched, does not run, and did not say how it ended: killed with its keeper, or the machine began anew."""
         return self.launched and not self.alive and self.exit_code is None
 
+    @property
+    def is_nowhere(self) -> bool:
+        """The machine knows nothing of it: it was never launched there, or its directory is gone."""
+        return not self.launched and not self.alive and self.exit_code is None
+
 
 @dataclass(frozen=True, slots=True)
 class SentFile:

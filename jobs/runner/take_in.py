@@ -36,6 +36,9 @@ def take_in(attempt: Attempt, node: Node, report: Report, *, secrets: Mapping[st
         node.state = JobState.STOPPED
     if report.seen is not None:
         _seen(attempt, node, report.seen, at, is_read=has_read(node, report))
+        if report.act is Act.KILL and report.seen.is_nowhere and not report.signalled and node.state != JobState.LOST:
+            # It was written down that it is launched, and the machine never heard of it.
+            node.state, node.error = JobState.LOST, "lost"
     node.save()
     is_last = is_silent(report.seen) and has_read(node, report)
     for part in ready(report.parts, secrets.values(), is_last=is_last):
@@ -83,7 +86,7 @@ def _seen(attempt: Attempt, node: Node, seen: Seen, at: datetime, *, is_read: bo
         node.ended_at, node.exit_code = at, seen.exit_code
         node.state = JobState.SUCCEEDED if seen.exit_code == 0 else JobState.FAILED
         note(attempt.job, "ended", at=at, attempt=attempt, node=node, values={"exit_code": seen.exit_code})
-    elif seen.is_lost:
+    elif seen.is_lost or (node.started_at is not None and seen.is_nowhere):
         node.state, node.error = JobState.LOST, "rebooted" if seen.rebooted else "lost"
         note(attempt.job, "lost_node", at=at, attempt=attempt, node=node, values={"why": node.error})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -12,13 +13,15 @@ from fleet.inventory.machines import holds_in_force
 from fleet.inventory.models import SshHost
 from fleet.inventory.remote import fingerprint
 from jobs.book.manage import stop_job
-from jobs.book.models import JobState, Node, WhenDone
+from jobs.book.models import Attempt, JobState, Node, WhenDone
 from jobs.logs.read import whole_log
 from jobs.metrics.models import JobPoint
+from jobs.runner import course
 from jobs.runner import drive as driving
 from jobs.runner.drive import drive
 from jobs.runner.visit import visit_all
 from tests.jobs.conftest import ACTOR, go_on, newest
+from tests.jobs.machines import end_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -222,3 +225,35 @@ def test_it_is_not_over_while_its_last_words_are_still_on_the_machine(machine_of
     assert (job.state, node_of(job).exit_code) == (JobState.FAILED, 4)
     assert log_of(job).endswith("line number 300\n")
     assert node_of(job).log_offset == node_of(job).log_size
+
+
+def test_a_job_whose_directory_is_gone_is_lost(machine_of, begin):
+    machine, server = machine_of()
+    job = go_on(begin("sleep 60", machine), until=lambda job: node_of(job).started_at is not None)
+    end_jobs(server.jobs)
+    job = go_on(job)
+    assert (job.state, job.why) == (JobState.LOST, "lost")
+
+
+def test_what_the_machine_never_heard_of_is_stopped_all_the_same(machine_of, begin, monkeypatch):
+    monkeypatch.setattr(course, "POLITE", timedelta(0))
+    job = go_on(begin("sleep 60", machine_of()[0]), until=lambda job: node_of(job).prepared_at is not None)
+    attempt = newest(job)
+    Attempt.objects.filter(pk=attempt.pk).update(state=JobState.RUNNING)
+    Node.objects.filter(attempt=attempt).update(launched_at=timezone.now())
+    stop_job(actor=ACTOR, job=job, now=timezone.now())
+    assert go_on(job).state == JobState.STOPPED
+
+
+def test_without_its_secrets_nothing_is_begun_and_no_log_is_kept(machine_of, begin, monkeypatch):
+    waits = begin("echo $KEY", machine_of()[0], secrets={"KEY": "a-long-secret"})
+    monkeypatch.setattr("jobs.runner.drive.secrets_of", lambda _attempt: None)
+    for _round in range(3):
+        Attempt.objects.filter(job=waits).update(next_at=timezone.now())
+        drive(attempt_id=newest(waits).pk)
+    assert node_of(waits).prepared_at is None
+    monkeypatch.undo()
+    job = go_on(waits, until=lambda job: node_of(job).launched_at is not None)
+    monkeypatch.setattr("jobs.runner.drive.secrets_of", lambda _attempt: None)
+    assert go_on(job).state == JobState.SUCCEEDED
+    assert "a-long-secret" not in log_of(job)
