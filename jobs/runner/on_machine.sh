@@ -70,7 +70,7 @@ if found and found.submodule_search_locations:
 install)
     # The launcher's install.sh, detached. Its environment is kept by the hash of its text: whoever comes with the same again finds it made.
     case $3 in '' | *[!a-f0-9]*) echo "error=hash"; exit 64 ;; esac
-    [ -f "$dir/work/install.sh" ] || { echo "error=not_prepared"; exit 65; }
+    cd "$dir/work" && [ -f install.sh ] || { echo "error=not_prepared"; exit 65; }
     if mkdir "$dir/installing" 2>/dev/null; then
         mkdir -p "${base%/*}/environments"
         RACKRENT_JOB=$marker RACKRENT_DIRECTORY=$dir RACKRENT_VENV=${base%/*}/environments/$3 setsid sh -c '
@@ -145,10 +145,13 @@ look)
     [ -s "$dir/pid" ] && echo "pid=$(cat "$dir/pid")"
     is_alive && echo "alive=1"
     [ -s "$dir/exit" ] && echo "exit=$(cat "$dir/exit")"
+    # First whether it lives: what has died since has said before how it ended.
+    installing=
+    [ -s "$dir/install.pid" ] && grep -q "RACKRENT_JOB=$marker" "/proc/$(cat "$dir/install.pid")/environ" 2>/dev/null && installing=1
     if [ -s "$dir/install.exit" ]; then
         echo "installed=$(cat "$dir/install.exit")"
-    elif [ -s "$dir/install.pid" ]; then
-        grep -q "RACKRENT_JOB=$marker" "/proc/$(cat "$dir/install.pid")/environ" 2>/dev/null && echo "installing=1"
+    elif [ -n "$installing" ]; then
+        echo "installing=1"
     fi
     [ -f "$dir/log" ] && echo "size=$(wc -c <"$dir/log")"
     [ -s "$dir/boot" ] && echo "boot=$(cat "$dir/boot")"
